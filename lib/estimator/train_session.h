@@ -113,6 +113,14 @@ class TrainSession : private RunControl {
   /// Summaries of the steps that were sampled in a run, before which the session had these rows and waits for input.
   void write_summaries(int64_t examples, int64_t input_wait_ns);
   void write_histograms();
+  /// Whether the run that begins is of one step that the model is looked at in; tells the trainer.
+  bool begin_showing();
+  /// What the model shows of itself in the step that has just ended, with what other workers have of it.
+  base::Status write_shown();
+  base::Result<std::vector<monitor::ShownSummary>> look_at_step();
+  base::Status add_other_workers(std::span<monitor::ShownSummary> shown);
+  /// The next step is one that the model is looked at in.
+  bool is_shown_next() const { return step() + 1 == next_shown_; }
   /// What is trained and how, for people.
   base::JsonObject summary_settings() const;
   base::Status end_pass();
@@ -157,6 +165,7 @@ class TrainSession : private RunControl {
   HookList hooks_;
   bool hook_stop_ = false;
   int64_t next_histogram_ = INT64_MAX;                              // the step whose distributions are written next
+  int64_t next_shown_ = INT64_MAX;                                  // the step whose images are
   double deadline_secs_ = std::numeric_limits<double>::infinity();  // of the clock of base::now_ns()
   SessionStatistics statistics_;
   SessionLog log_;

@@ -37,6 +37,11 @@ struct TrainSetup {
 /// step", ..., for people.
 std::string how_variables_are_kept(const Strategy &strategy, const TrainSetup &setup);
 
+/// For people, too; `group`: how the replicas' group adds them up.
+std::string how_gradients_are_added_up(const TrainProgramSet &programs, const std::string &group);
+/// Of gradients, by dtype.
+base::Json bucket_bytes(const StatePlan &plan);
+
 /// `share`: see Trainer::open.
 base::Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, const Strategy &strategy,
                                                           const TrainerOptions &options,

@@ -98,6 +98,8 @@ struct TrainerOptions {
   bool keep_gradients = false;
   /// Keep the model's outputs for the rows of the last step readable (output()).
   bool keep_outputs = false;
+  /// Steps can show the rows of the model's summaries (TrainerVariables::show_rows()).
+  bool shows_rows = false;
   /// Copy batches into the memory of the devices ahead of the step also where these can read the host's.
   bool copies_input = false;
   /// Steps whose batches may be read, and be on their way to the devices, ahead of the step that runs, from 1 on. Each
@@ -165,6 +167,15 @@ class TrainerVariables {
   virtual base::Result<tensor::Tensor> replica_output(std::string_view name, int32_t replica) {
     (void)name, (void)replica;
     return base::unimplemented("this trainer keeps no outputs");
+  }
+  /// Whether steps of the runs to come show the rows of the model's summaries. With several workers all say the same.
+  /// Without effect unless TrainerOptions::shows_rows.
+  virtual void show_rows(bool shows) { (void)shows; }
+  /// What one of the model's summaries was in the last step: the value, or, where it has rows and these were to be
+  /// shown, the pieces that parts of the batch had, in its order; of several workers those of this one.
+  virtual base::Result<std::vector<tensor::Tensor>> summary(const graph::SummarySpec &summary) {
+    (void)summary;
+    return base::unimplemented("this trainer shows no summaries");
   }
   /// A named host scalar, such as a learning rate set by the host; takes effect with the next run.
   virtual base::Status set_host_scalar(std::string_view name, double value) = 0;

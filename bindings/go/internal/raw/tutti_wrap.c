@@ -2075,6 +2075,69 @@ void _wrap_graph_add_metric_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostr
 }
 
 
+void _wrap_summary_scalar_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+  tutti_graph *arg1 = (tutti_graph *) 0 ;
+  char *arg2 = (char *) 0 ;
+  tutti_value arg3 ;
+  
+  arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  (&arg3)->id = _swig_go_2; 
+  
+  tutti_summary_scalar(arg1,(char const *)arg2,arg3);
+  
+  free((void *)arg2); 
+}
+
+
+void _wrap_summary_histogram_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+  tutti_graph *arg1 = (tutti_graph *) 0 ;
+  char *arg2 = (char *) 0 ;
+  tutti_value arg3 ;
+  
+  arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  (&arg3)->id = _swig_go_2; 
+  
+  tutti_summary_histogram(arg1,(char const *)arg2,arg3);
+  
+  free((void *)arg2); 
+}
+
+
+void _wrap_summary_image_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  tutti_graph *arg1 = (tutti_graph *) 0 ;
+  char *arg2 = (char *) 0 ;
+  tutti_value arg3 ;
+  int64_t arg4 ;
+  
+  arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  (&arg3)->id = _swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  
+  tutti_summary_image(arg1,(char const *)arg2,arg3,arg4);
+  
+  free((void *)arg2); 
+}
+
+
+void _wrap_summary_text_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+  tutti_graph *arg1 = (tutti_graph *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  
+  arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = go_text(_swig_go_2.p, _swig_go_2.n); 
+  
+  tutti_summary_text(arg1,(char const *)arg2,(char const *)arg3);
+  
+  free((void *)arg2); 
+  free((void *)arg3); 
+}
+
+
 void _wrap_graph_set_gradient_clip_norm_raw_afdf3638045c4129(tutti_graph *_swig_go_0, double _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   double arg2 ;
