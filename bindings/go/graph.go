@@ -64,12 +64,15 @@ func (g *Graph) AddMetric(name string, value Value) {
 	raw.Graph_add_metric(g.handle, name, value.id)
 }
 
-// SummaryScalar shows a number in TensorBoard, at the steps of RunOptions.SaveSummarySteps and for each evaluation. Names
-// of summaries may have "/" between groups, and differ from those of metrics. In mode Predict there are no summaries.
+// SummaryScalar shows a number in TensorBoard, at the steps of RunOptions.SaveSummarySteps and for each evaluation.
+// Names of summaries may have "/" between groups, and differ from those of metrics. In mode Predict there are no
+// summaries.
 func (g *Graph) SummaryScalar(name string, value Value) { raw.Summary_scalar(g.handle, name, value.id) }
 
 // SummaryHistogram shows how the elements of a value are distributed, over all rows of the batch or evaluation.
-func (g *Graph) SummaryHistogram(name string, value Value) { raw.Summary_histogram(g.handle, name, value.id) }
+func (g *Graph) SummaryHistogram(name string, value Value) {
+	raw.Summary_histogram(g.handle, name, value.id)
+}
 
 // SummaryImage shows the first images, most of them (0 = 3), of a value [images, height, width, channels] of UInt8, or
 // of floating point numbers from 0 to 1.

@@ -151,6 +151,7 @@ class TrainSession : private RunControl {
   base::Result<tensor::Tensor> get_variable(std::string_view variable) override {
     return trainer_.get_variable(variable);
   }
+  base::Ref<monitor::SummaryWriter> summary_writer() override;
   base::Status set_variable(std::string_view variable, const tensor::Tensor &value) override {
     return trainer_.set_variable(variable, value);
   }

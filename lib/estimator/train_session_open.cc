@@ -48,6 +48,19 @@ int64_t next_step_behind(int64_t next, int64_t every, int64_t step) {
   return next + every * std::max<int64_t>(1, (step - next) / every + 1);
 }
 
+/// Lasts longer than the run, if somebody keeps it.
+class RunWriter : public monitor::SummaryWriter {
+ public:
+  explicit RunWriter(Ref<EstimatorState> state) : state_(std::move(state)) {}
+
+  const std::string &folder() const override { return state_->summaries.folder(); }
+  void add(int64_t step, const monitor::Summary &summary) override { state_->summaries.add(step, summary); }
+  void flush() override { state_->summaries.flush(); }
+
+ private:
+  const Ref<EstimatorState> state_;
+};
+
 // For people: what is neither number nor truth value as text.
 Json setting_of(const graph::Attribute &attribute) {
   if (const auto *flag = std::get_if<bool>(&attribute)) return *flag;
@@ -135,6 +148,11 @@ void TrainSession::begin_summaries() {
   for (const graph::SummarySpec &summary : trainer_->model().summaries)
     if (summary.kind == graph::SummaryKind::text) texts.add_text(summary.name, summary.text);
   if (!texts.is_empty()) state_->summaries.add(step(), texts);
+}
+
+base::Ref<monitor::SummaryWriter> TrainSession::summary_writer() {
+  if (!state_->summaries.is_on()) return {};
+  return base::make_ref<RunWriter>(state_);
 }
 
 bool TrainSession::begin_showing() {

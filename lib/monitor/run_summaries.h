@@ -59,6 +59,7 @@ class RunSummaries {
   ~RunSummaries();
 
   bool is_on() const { return !options_.folder.empty(); }
+  const std::string &folder() const { return options_.folder; }
   /// A training begins behind `step`: what was written of later ones holds no more.
   void begin(int64_t step);
   /// The values by their names, and since the seen step before it, of this training, "global_step/sec", "examples/sec"

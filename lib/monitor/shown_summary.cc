@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 
 #include "data/routine/image_file.h"
+#include "monitor/tensor_numbers.h"
 
 namespace tutti::impl::monitor {
 
@@ -21,26 +21,15 @@ uint8_t color_of(double number) {
   return number > 0 ? static_cast<uint8_t>(std::min(number * 255.5, 255.0)) : uint8_t{0};
 }
 
-void fill_colors(const Tensor &images, std::span<uint8_t> colors) {
-  tensor::visit_dtype(images.dtype(), [&]<typename T>(T) {
-    if constexpr (std::is_same_v<T, uint8_t>) {
-      std::memcpy(colors.data(), images.data(), colors.size());
-    } else if constexpr (std::is_floating_point_v<T> || std::is_constructible_v<float, T>) {
-      const T *const numbers = static_cast<const T *>(images.data());
-      for (size_t i = 0; i < colors.size(); ++i)
-        colors[i] = color_of(static_cast<double>(static_cast<float>(numbers[i])));
-    }
-  });
-}
-
-double number_of(const Tensor &scalar) {
-  double number = std::numeric_limits<double>::quiet_NaN();
-  tensor::visit_dtype(scalar.dtype(), [&]<typename T>(T) {
-    if constexpr (std::is_arithmetic_v<T>) number = static_cast<double>(*static_cast<const T *>(scalar.data()));
-    if constexpr (!std::is_arithmetic_v<T> && std::is_constructible_v<float, T>)
-      number = static_cast<float>(*static_cast<const T *>(scalar.data()));
-  });
-  return number;
+Result<std::vector<uint8_t>> colors_of(const Tensor &images) {
+  std::vector<uint8_t> colors(static_cast<size_t>(images.elements()));
+  if (images.dtype() == tensor::DType::u8) {
+    std::memcpy(colors.data(), images.data(), colors.size());
+    return colors;
+  }
+  TUTTI_ASSIGN(const std::vector<double> numbers, numbers_of(images));
+  std::ranges::transform(numbers, colors.begin(), color_of);
+  return colors;
 }
 
 template <typename T>
@@ -64,14 +53,23 @@ Status no_such_tensor() { return base::internal_error("another worker sent somet
 
 }  // namespace
 
+Status check_images(const Tensor &images) {
+  const int64_t channels = images.rank() == 4 ? images.shape()[3] : 0;
+  const bool has_colors = images.dtype() == tensor::DType::u8 || tensor::is_floating(images.dtype());
+  if (has_colors && (channels == 1 || channels == 3 || channels == 4)) return Status();
+  return base::invalid_argument(
+      "expected images [images, height, width, 1, 3 or 4 channels] of u8, or of floating "
+      "point numbers from 0 to 1, got ",
+      images.describe());
+}
+
 Result<std::vector<std::string>> png_files(const Tensor &images, int64_t most) {
   const std::span<const int64_t> dims = images.shape().extents();
   std::vector<std::string> files;
   const int64_t pixels = dims[1] * dims[2], bytes = pixels * dims[3];
   if (bytes == 0 || most <= 0) return files;
   TUTTI_ASSIGN(const Tensor first, images.slice_rows(0, std::min(dims[0], most)));
-  std::vector<uint8_t> colors(static_cast<size_t>(first.elements()));
-  fill_colors(first, colors);
+  TUTTI_ASSIGN(const std::vector<uint8_t> colors, colors_of(first));
   for (int64_t i = 0; i < first.rows(); ++i) {
     TUTTI_ASSIGN(std::string file,
                  data::write_png(colors.data() + i * bytes, {dims[1], dims[2]}, static_cast<int32_t>(dims[3])));
@@ -82,9 +80,11 @@ Result<std::vector<std::string>> png_files(const Tensor &images, int64_t most) {
 
 Status ShownSummary::add(const Tensor &piece) {
   switch (spec.kind) {
-    case SummaryKind::scalar:
-      number = number_of(piece);
+    case SummaryKind::scalar: {
+      TUTTI_ASSIGN(const std::vector<double> numbers, numbers_of(piece));
+      number = numbers.front();
       break;
+    }
     case SummaryKind::histogram:
       return histogram.add(piece);
     case SummaryKind::image: {

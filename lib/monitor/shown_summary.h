@@ -43,6 +43,8 @@ struct ShownSummary {
   base::Status take(std::span<const tensor::Tensor> &from);
 };
 
+/// INVALID_ARGUMENT for what png_files() does not take.
+base::Status check_images(const tensor::Tensor &images);
 /// Images [images, height, width, channels] of u8, or of floating point numbers from 0 to 1, as PNG files: the first
 /// ones, `most` at most.
 base::Result<std::vector<std::string>> png_files(const tensor::Tensor &images, int64_t most);

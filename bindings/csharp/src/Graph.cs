@@ -105,8 +105,8 @@ namespace Tutti
         }
 
         /// <summary>Shows a number in TensorBoard, at the steps of the run option save_summary_steps and for each
-        /// evaluation. Names of summaries may have "/" between groups, and differ from those of metrics. In mode Predict
-        /// there are no summaries.</summary>
+        /// evaluation. Names of summaries may have "/" between groups, and differ from those of metrics. In mode
+        /// Predict there are no summaries.</summary>
         public void SummaryScalar(string name, Value value)
         {
             Raw.summary_scalar(Number, name, value.Id);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an evaluation shows of the rows of its batches: values that a model shows (graph::SummarySpec) and that carry the
-// batch. Histograms are of all rows, images of the last batch.
+// What an evaluation shows of the rows of its batches: values that a model shows (graph::SummarySpec) and that carry
+// the batch. Histograms are of all rows, images of the last batch.
 //
 //   ShownRows shown(model, names, devices);                       // names: EvaluateGraphs::summary_rows
 //   TUTTI_ASSIGN(std::vector<Tensor> results, shown.reserve(program));

@@ -216,117 +216,138 @@ typedef _gostring_ swig_type_183;
 typedef long long swig_type_184;
 typedef _gostring_ swig_type_185;
 typedef long long swig_type_186;
-typedef long long swig_type_187;
-typedef long long swig_type_188;
-typedef _gostring_ swig_type_189;
+typedef _gostring_ swig_type_187;
+typedef _gostring_ swig_type_188;
+typedef long long swig_type_189;
 typedef _gostring_ swig_type_190;
-typedef _gostring_ swig_type_191;
-typedef long long swig_type_192;
+typedef long long swig_type_191;
+typedef _gostring_ swig_type_192;
 typedef long long swig_type_193;
-typedef _gostring_ swig_type_194;
-typedef long long swig_type_195;
-typedef long long swig_type_196;
-typedef _gostring_ swig_type_197;
-typedef long long swig_type_198;
+typedef long long swig_type_194;
+typedef _gostring_ swig_type_195;
+typedef _gostring_ swig_type_196;
+typedef long long swig_type_197;
+typedef _gostring_ swig_type_198;
 typedef long long swig_type_199;
-typedef _gostring_ swig_type_200;
-typedef long long swig_type_201;
-typedef long long swig_type_202;
+typedef long long swig_type_200;
+typedef _gostring_ swig_type_201;
+typedef _gostring_ swig_type_202;
 typedef _gostring_ swig_type_203;
-typedef long long swig_type_204;
+typedef _gostring_ swig_type_204;
 typedef _gostring_ swig_type_205;
-typedef _gostring_ swig_type_206;
-typedef _gostring_ swig_type_207;
-typedef _gostring_ swig_type_208;
-typedef _gostring_ swig_type_209;
-typedef long long swig_type_210;
-typedef long long swig_type_211;
-typedef long long swig_type_212;
-typedef _gostring_ swig_type_213;
+typedef long long swig_type_206;
+typedef long long swig_type_207;
+typedef long long swig_type_208;
+typedef long long swig_type_209;
+typedef _gostring_ swig_type_210;
+typedef _gostring_ swig_type_211;
+typedef _gostring_ swig_type_212;
+typedef long long swig_type_213;
 typedef long long swig_type_214;
-typedef long long swig_type_215;
-typedef _gostring_ swig_type_216;
-typedef _gostring_ swig_type_217;
-typedef long long swig_type_218;
-typedef _gostring_ swig_type_219;
+typedef _gostring_ swig_type_215;
+typedef long long swig_type_216;
+typedef long long swig_type_217;
+typedef _gostring_ swig_type_218;
+typedef long long swig_type_219;
 typedef long long swig_type_220;
 typedef _gostring_ swig_type_221;
-typedef _gostring_ swig_type_222;
-typedef _gostring_ swig_type_223;
+typedef long long swig_type_222;
+typedef long long swig_type_223;
 typedef _gostring_ swig_type_224;
 typedef long long swig_type_225;
 typedef _gostring_ swig_type_226;
-typedef long long swig_type_227;
-typedef long long swig_type_228;
-typedef long long swig_type_229;
+typedef _gostring_ swig_type_227;
+typedef _gostring_ swig_type_228;
+typedef _gostring_ swig_type_229;
 typedef _gostring_ swig_type_230;
 typedef long long swig_type_231;
-typedef _gostring_ swig_type_232;
-typedef _gostring_ swig_type_233;
+typedef long long swig_type_232;
+typedef long long swig_type_233;
 typedef _gostring_ swig_type_234;
-typedef _goslice_ swig_type_235;
-typedef _gostring_ swig_type_236;
+typedef long long swig_type_235;
+typedef long long swig_type_236;
 typedef _gostring_ swig_type_237;
 typedef _gostring_ swig_type_238;
-typedef _goslice_ swig_type_239;
-typedef long long swig_type_240;
+typedef long long swig_type_239;
+typedef _gostring_ swig_type_240;
 typedef long long swig_type_241;
 typedef _gostring_ swig_type_242;
-typedef long long swig_type_243;
+typedef _gostring_ swig_type_243;
 typedef _gostring_ swig_type_244;
-typedef long long swig_type_245;
-typedef _gostring_ swig_type_246;
-typedef long long swig_type_247;
-typedef _gostring_ swig_type_248;
+typedef _gostring_ swig_type_245;
+typedef long long swig_type_246;
+typedef _gostring_ swig_type_247;
+typedef long long swig_type_248;
 typedef long long swig_type_249;
 typedef long long swig_type_250;
-typedef _goslice_ swig_type_251;
+typedef _gostring_ swig_type_251;
 typedef long long swig_type_252;
 typedef _gostring_ swig_type_253;
-typedef long long swig_type_254;
-typedef long long swig_type_255;
-typedef long long swig_type_256;
-typedef long long swig_type_257;
-typedef long long swig_type_258;
-typedef long long swig_type_259;
-typedef long long swig_type_260;
+typedef _gostring_ swig_type_254;
+typedef _gostring_ swig_type_255;
+typedef _goslice_ swig_type_256;
+typedef _gostring_ swig_type_257;
+typedef _gostring_ swig_type_258;
+typedef _gostring_ swig_type_259;
+typedef _goslice_ swig_type_260;
 typedef long long swig_type_261;
-typedef _gostring_ swig_type_262;
-typedef _goslice_ swig_type_263;
+typedef long long swig_type_262;
+typedef _gostring_ swig_type_263;
 typedef long long swig_type_264;
-typedef _goslice_ swig_type_265;
+typedef _gostring_ swig_type_265;
 typedef long long swig_type_266;
-typedef long long swig_type_267;
-typedef _goslice_ swig_type_268;
-typedef _goslice_ swig_type_269;
+typedef _gostring_ swig_type_267;
+typedef long long swig_type_268;
+typedef _gostring_ swig_type_269;
 typedef long long swig_type_270;
-typedef _goslice_ swig_type_271;
+typedef long long swig_type_271;
 typedef _goslice_ swig_type_272;
 typedef long long swig_type_273;
-typedef long long swig_type_274;
+typedef _gostring_ swig_type_274;
 typedef long long swig_type_275;
 typedef long long swig_type_276;
 typedef long long swig_type_277;
-typedef _goslice_ swig_type_278;
-typedef _gostring_ swig_type_279;
-typedef _gostring_ swig_type_280;
+typedef long long swig_type_278;
+typedef long long swig_type_279;
+typedef long long swig_type_280;
 typedef long long swig_type_281;
 typedef long long swig_type_282;
-typedef long long swig_type_283;
-typedef _gostring_ swig_type_284;
+typedef _gostring_ swig_type_283;
+typedef _goslice_ swig_type_284;
 typedef long long swig_type_285;
-typedef long long swig_type_286;
-typedef _gostring_ swig_type_287;
-typedef _gostring_ swig_type_288;
-typedef _gostring_ swig_type_289;
-typedef long long swig_type_290;
+typedef _goslice_ swig_type_286;
+typedef long long swig_type_287;
+typedef long long swig_type_288;
+typedef _goslice_ swig_type_289;
+typedef _goslice_ swig_type_290;
 typedef long long swig_type_291;
-typedef long long swig_type_292;
-typedef _gostring_ swig_type_293;
-typedef _gostring_ swig_type_294;
-typedef _gostring_ swig_type_295;
+typedef _goslice_ swig_type_292;
+typedef _goslice_ swig_type_293;
+typedef long long swig_type_294;
+typedef long long swig_type_295;
 typedef long long swig_type_296;
 typedef long long swig_type_297;
+typedef long long swig_type_298;
+typedef _goslice_ swig_type_299;
+typedef _gostring_ swig_type_300;
+typedef _gostring_ swig_type_301;
+typedef long long swig_type_302;
+typedef long long swig_type_303;
+typedef long long swig_type_304;
+typedef _gostring_ swig_type_305;
+typedef long long swig_type_306;
+typedef long long swig_type_307;
+typedef _gostring_ swig_type_308;
+typedef _gostring_ swig_type_309;
+typedef _gostring_ swig_type_310;
+typedef long long swig_type_311;
+typedef long long swig_type_312;
+typedef long long swig_type_313;
+typedef _gostring_ swig_type_314;
+typedef _gostring_ swig_type_315;
+typedef _gostring_ swig_type_316;
+typedef long long swig_type_317;
+typedef long long swig_type_318;
 extern void _wrap_Swig_free_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_raw_afdf3638045c4129(swig_intgo arg1);
 extern swig_type_1 _wrap_DIM_BATCH_raw_afdf3638045c4129(void);
@@ -514,70 +535,88 @@ extern swig_type_180 _wrap_strategy_get_input_pipeline_id_raw_afdf3638045c4129(u
 extern swig_type_181 _wrap_strategy_get_per_replica_batch_size_raw_afdf3638045c4129(uintptr_t arg1, swig_type_182 arg2);
 extern swig_type_183 _wrap_strategy_get_device_raw_afdf3638045c4129(uintptr_t arg1, swig_type_184 arg2);
 extern uintptr_t _wrap_strategy_get_context_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_summary_writer_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_185 arg2, swig_type_186 arg3, swig_voidp arg4, swig_voidp arg5);
+extern void _wrap_summary_writer_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_summary_writer_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_187 _wrap_summary_writer_get_folder_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_summary_writer_flush_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern int _wrap_summary_writer_add_scalar_raw_afdf3638045c4129(uintptr_t arg1, swig_type_188 arg2, double arg3, swig_type_189 arg4, swig_voidp arg5);
+extern int _wrap_summary_writer_add_histogram_raw_afdf3638045c4129(uintptr_t arg1, swig_type_190 arg2, uintptr_t arg3, swig_type_191 arg4, swig_voidp arg5);
+extern int _wrap_summary_writer_add_image_raw_afdf3638045c4129(uintptr_t arg1, swig_type_192 arg2, uintptr_t arg3, swig_type_193 arg4, swig_type_194 arg5, swig_voidp arg6);
+extern int _wrap_summary_writer_add_text_raw_afdf3638045c4129(uintptr_t arg1, swig_type_195 arg2, swig_type_196 arg3, swig_type_197 arg4, swig_voidp arg5);
+extern int _wrap_summary_writer_add_pr_curve_raw_afdf3638045c4129(uintptr_t arg1, swig_type_198 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_199 arg6, swig_type_200 arg7, swig_voidp arg8);
+extern int _wrap_summary_writer_add_embedding_raw_afdf3638045c4129(uintptr_t arg1, swig_type_201 arg2, uintptr_t arg3, swig_type_202 arg4, swig_voidp arg5);
+extern int _wrap_summary_writer_add_hyperparameters_raw_afdf3638045c4129(uintptr_t arg1, swig_type_203 arg2, swig_type_204 arg3, swig_voidp arg4);
 extern swig_intgo _wrap_HOOK_STOP_raw_afdf3638045c4129(void);
 extern int _wrap_hooks_create_raw_afdf3638045c4129(swig_voidp arg1, swig_voidp arg2);
 extern void _wrap_hooks_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_hooks_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_hooks_add_progress_raw_afdf3638045c4129(uintptr_t arg1, int arg2, swig_voidp arg3);
-extern int _wrap_hooks_add_metrics_file_raw_afdf3638045c4129(uintptr_t arg1, swig_type_185 arg2, int arg3, swig_type_186 arg4, swig_voidp arg5);
+extern int _wrap_hooks_add_metrics_file_raw_afdf3638045c4129(uintptr_t arg1, swig_type_205 arg2, int arg3, swig_type_206 arg4, swig_voidp arg5);
+extern int _wrap_prometheus_create_raw_afdf3638045c4129(swig_voidp arg1, swig_voidp arg2);
+extern void _wrap_prometheus_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_prometheus_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_hooks_add_prometheus_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_207 arg3, swig_voidp arg4);
+extern int _wrap_prometheus_read_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern int _wrap_hook_event_get_kind_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_187 _wrap_hook_event_get_step_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_188 _wrap_hook_event_get_epoch_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_208 _wrap_hook_event_get_step_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_209 _wrap_hook_event_get_epoch_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_hook_event_get_loss_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_hook_event_get_examples_per_second_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_hook_event_get_remaining_seconds_raw_afdf3638045c4129(uintptr_t arg1);
-extern double _wrap_hook_event_get_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_189 arg2);
-extern swig_type_190 _wrap_hook_event_get_checkpoint_raw_afdf3638045c4129(uintptr_t arg1);
+extern double _wrap_hook_event_get_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_210 arg2);
+extern swig_type_211 _wrap_hook_event_get_checkpoint_raw_afdf3638045c4129(uintptr_t arg1);
+extern uintptr_t _wrap_hook_event_get_summary_writer_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_estimator_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_estimator_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_estimator_train_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_estimator_initialize_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_191 arg3, uintptr_t arg4, swig_voidp arg5);
-extern int _wrap_estimator_evaluate_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_192 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_initialize_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_212 arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_estimator_evaluate_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_213 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern int _wrap_estimator_set_evaluation_strategy_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern int _wrap_estimator_train_and_evaluate_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_193 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
-extern swig_type_194 _wrap_estimator_get_params_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_195 _wrap_estimator_get_input_pipeline_count_raw_afdf3638045c4129(uintptr_t arg1, int arg2);
-extern swig_type_196 _wrap_estimator_get_input_pipeline_id_raw_afdf3638045c4129(uintptr_t arg1, int arg2);
-extern int _wrap_estimator_save_raw_afdf3638045c4129(uintptr_t arg1, swig_type_197 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_198 _wrap_estimator_get_global_step_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_199 _wrap_estimator_get_variable_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_200 _wrap_estimator_get_variable_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_201 arg2);
-extern swig_type_202 _wrap_estimator_get_trainable_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_203 _wrap_estimator_get_trainable_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_204 arg2);
-extern int _wrap_estimator_read_variable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_205 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_write_variable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_206 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_gradient_raw_afdf3638045c4129(uintptr_t arg1, swig_type_207 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_output_raw_afdf3638045c4129(uintptr_t arg1, swig_type_208 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_set_trainable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_209 arg2, _Bool arg3, swig_voidp arg4);
+extern int _wrap_estimator_train_and_evaluate_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_214 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
+extern swig_type_215 _wrap_estimator_get_params_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_216 _wrap_estimator_get_input_pipeline_count_raw_afdf3638045c4129(uintptr_t arg1, int arg2);
+extern swig_type_217 _wrap_estimator_get_input_pipeline_id_raw_afdf3638045c4129(uintptr_t arg1, int arg2);
+extern int _wrap_estimator_save_raw_afdf3638045c4129(uintptr_t arg1, swig_type_218 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_219 _wrap_estimator_get_global_step_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_220 _wrap_estimator_get_variable_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_221 _wrap_estimator_get_variable_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_222 arg2);
+extern swig_type_223 _wrap_estimator_get_trainable_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_224 _wrap_estimator_get_trainable_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_225 arg2);
+extern int _wrap_estimator_read_variable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_226 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_write_variable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_227 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_gradient_raw_afdf3638045c4129(uintptr_t arg1, swig_type_228 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_output_raw_afdf3638045c4129(uintptr_t arg1, swig_type_229 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_set_trainable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_230 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_strategy_distribute_dataset_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern uintptr_t _wrap_iterator_get_piece_raw_afdf3638045c4129(uintptr_t arg1, swig_type_210 arg2, swig_type_211 arg3);
+extern uintptr_t _wrap_iterator_get_piece_raw_afdf3638045c4129(uintptr_t arg1, swig_type_231 arg2, swig_type_232 arg3);
 extern int _wrap_session_open_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
 extern void _wrap_session_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_session_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_session_run_raw_afdf3638045c4129(uintptr_t arg1, swig_type_212 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_session_set_scalar_raw_afdf3638045c4129(uintptr_t arg1, swig_type_213 arg2, double arg3, swig_voidp arg4);
+extern int _wrap_session_run_raw_afdf3638045c4129(uintptr_t arg1, swig_type_233 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_session_set_scalar_raw_afdf3638045c4129(uintptr_t arg1, swig_type_234 arg2, double arg3, swig_voidp arg4);
 extern int _wrap_session_close_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_result_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_result_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_result_get_reason_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_214 _wrap_result_get_step_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_215 _wrap_result_get_examples_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_235 _wrap_result_get_step_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_236 _wrap_result_get_examples_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_result_get_seconds_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_result_get_input_wait_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_216 _wrap_result_get_input_report_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_217 _wrap_result_get_step_report_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_237 _wrap_result_get_input_report_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_238 _wrap_result_get_step_report_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_result_get_loss_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_218 _wrap_result_get_metric_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_219 _wrap_result_get_metric_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_220 arg2);
-extern double _wrap_result_get_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_221 arg2);
-extern int _wrap_result_read_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_222 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_predictor_open_raw_afdf3638045c4129(uintptr_t arg1, swig_type_223 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_239 _wrap_result_get_metric_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_240 _wrap_result_get_metric_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_241 arg2);
+extern double _wrap_result_get_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_242 arg2);
+extern int _wrap_result_read_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_243 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_predictor_open_raw_afdf3638045c4129(uintptr_t arg1, swig_type_244 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern int _wrap_predictor_from_estimator_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_predictor_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_predictor_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_predictor_reload_raw_afdf3638045c4129(uintptr_t arg1, swig_type_224 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_225 _wrap_predictor_get_step_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_226 _wrap_predictor_get_signature_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_predictor_reload_raw_afdf3638045c4129(uintptr_t arg1, swig_type_245 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_246 _wrap_predictor_get_step_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_247 _wrap_predictor_get_signature_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_predictor_run_all_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
 extern int _wrap_prediction_stream_open_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_prediction_stream_next_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
@@ -586,43 +625,43 @@ extern void _wrap_prediction_stream_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_prediction_stream_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_batch_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_batch_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_227 _wrap_batch_get_first_row_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_228 _wrap_batch_get_row_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_229 _wrap_batch_get_output_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_230 _wrap_batch_get_output_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_231 arg2);
-extern uintptr_t _wrap_batch_get_output_raw_afdf3638045c4129(uintptr_t arg1, swig_type_232 arg2);
-extern int _wrap_record_writer_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_233 arg2, swig_type_234 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_type_248 _wrap_batch_get_first_row_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_249 _wrap_batch_get_row_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_250 _wrap_batch_get_output_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_251 _wrap_batch_get_output_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_252 arg2);
+extern uintptr_t _wrap_batch_get_output_raw_afdf3638045c4129(uintptr_t arg1, swig_type_253 arg2);
+extern int _wrap_record_writer_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_254 arg2, swig_type_255 arg3, swig_voidp arg4, swig_voidp arg5);
 extern void _wrap_record_writer_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_record_writer_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_record_writer_write_raw_afdf3638045c4129(uintptr_t arg1, swig_type_235 arg2, swig_voidp arg3);
-extern int _wrap_record_writer_add_feature_raw_afdf3638045c4129(uintptr_t arg1, swig_type_236 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_record_writer_write_raw_afdf3638045c4129(uintptr_t arg1, swig_type_256 arg2, swig_voidp arg3);
+extern int _wrap_record_writer_add_feature_raw_afdf3638045c4129(uintptr_t arg1, swig_type_257 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_record_writer_write_example_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_record_writer_add_feature_list_raw_afdf3638045c4129(uintptr_t arg1, swig_type_237 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_record_writer_add_feature_list_raw_afdf3638045c4129(uintptr_t arg1, swig_type_258 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
 extern int _wrap_record_writer_write_sequence_example_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
 extern int _wrap_record_writer_close_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_session_run_step_function_raw_afdf3638045c4129(uintptr_t arg1, swig_type_238 arg2, swig_type_239 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_session_run_step_function_raw_afdf3638045c4129(uintptr_t arg1, swig_type_259 arg2, swig_type_260 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
 extern void _wrap_replica_values_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_replica_values_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_240 _wrap_replica_values_get_replica_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_241 _wrap_replica_values_get_output_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_242 _wrap_replica_values_get_output_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_243 arg2);
-extern uintptr_t _wrap_replica_values_get_local_raw_afdf3638045c4129(uintptr_t arg1, swig_type_244 arg2, swig_type_245 arg3);
+extern swig_type_261 _wrap_replica_values_get_replica_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_262 _wrap_replica_values_get_output_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_263 _wrap_replica_values_get_output_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_264 arg2);
+extern uintptr_t _wrap_replica_values_get_local_raw_afdf3638045c4129(uintptr_t arg1, swig_type_265 arg2, swig_type_266 arg3);
 extern swig_intgo _wrap_ACROSS_REPLICAS_raw_afdf3638045c4129(void);
-extern int _wrap_replica_values_gather_raw_afdf3638045c4129(uintptr_t arg1, swig_type_246 arg2, swig_type_247 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_replica_values_reduce_raw_afdf3638045c4129(uintptr_t arg1, swig_type_248 arg2, int arg3, swig_type_249 arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_250 _wrap_callback_take_released_raw_afdf3638045c4129(swig_type_251 arg1);
-extern int _wrap_estimator_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_252 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_estimator_add_step_function_raw_afdf3638045c4129(uintptr_t arg1, swig_type_253 arg2, int arg3, swig_type_254 arg4, uintptr_t arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_afdf3638045c4129(uintptr_t arg1, swig_type_255 arg2, swig_type_256 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_afdf3638045c4129(uintptr_t arg1, swig_type_257 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_258 arg2, swig_type_259 arg3);
-extern void _wrap_pipeline_filter_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_260 arg2);
-extern void _wrap_pipeline_set_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_261 arg2);
-extern int _wrap_strategy_create_central_storage_raw_afdf3638045c4129(uintptr_t arg1, swig_type_262 arg2, swig_type_263 arg3, swig_type_264 arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_strategy_create_mirrored_raw_afdf3638045c4129(uintptr_t arg1, swig_type_265 arg2, swig_type_266 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_tensor_take_memory_raw_afdf3638045c4129(swig_type_267 arg1, int arg2, swig_type_268 arg3, swig_type_269 arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_270 _wrap_memory_take_returned_raw_afdf3638045c4129(void);
-extern int _wrap_predictor_run_raw_afdf3638045c4129(uintptr_t arg1, swig_type_271 arg2, swig_type_272 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_replica_values_gather_raw_afdf3638045c4129(uintptr_t arg1, swig_type_267 arg2, swig_type_268 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_replica_values_reduce_raw_afdf3638045c4129(uintptr_t arg1, swig_type_269 arg2, int arg3, swig_type_270 arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_271 _wrap_callback_take_released_raw_afdf3638045c4129(swig_type_272 arg1);
+extern int _wrap_estimator_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_273 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_add_step_function_raw_afdf3638045c4129(uintptr_t arg1, swig_type_274 arg2, int arg3, swig_type_275 arg4, uintptr_t arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_afdf3638045c4129(uintptr_t arg1, swig_type_276 arg2, swig_type_277 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_afdf3638045c4129(uintptr_t arg1, swig_type_278 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_279 arg2, swig_type_280 arg3);
+extern void _wrap_pipeline_filter_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_281 arg2);
+extern void _wrap_pipeline_set_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_282 arg2);
+extern int _wrap_strategy_create_central_storage_raw_afdf3638045c4129(uintptr_t arg1, swig_type_283 arg2, swig_type_284 arg3, swig_type_285 arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_strategy_create_mirrored_raw_afdf3638045c4129(uintptr_t arg1, swig_type_286 arg2, swig_type_287 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_tensor_take_memory_raw_afdf3638045c4129(swig_type_288 arg1, int arg2, swig_type_289 arg3, swig_type_290 arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_291 _wrap_memory_take_returned_raw_afdf3638045c4129(void);
+extern int _wrap_predictor_run_raw_afdf3638045c4129(uintptr_t arg1, swig_type_292 arg2, swig_type_293 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern uintptr_t _wrap_pipeline_set_map_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_predicate_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_scan_raw_afdf3638045c4129(uintptr_t arg1);
@@ -633,27 +672,27 @@ extern int _wrap_serve_map_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, 
 extern void _wrap_call_queue_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_call_queue_take_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_call_get_cancel_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_273 _wrap_element_call_get_state_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_274 _wrap_element_call_get_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern uintptr_t _wrap_element_call_get_tensor_raw_afdf3638045c4129(uintptr_t arg1, swig_type_275 arg2);
-extern swig_type_276 _wrap_element_call_get_pass_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_277 _wrap_element_call_get_index_raw_afdf3638045c4129(uintptr_t arg1);
-extern void _wrap_element_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_278 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
-extern uintptr_t _wrap_context_add_file_system_raw_afdf3638045c4129(uintptr_t arg1, swig_type_279 arg2, _Bool arg3, swig_voidp arg4);
+extern swig_type_294 _wrap_element_call_get_state_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_295 _wrap_element_call_get_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern uintptr_t _wrap_element_call_get_tensor_raw_afdf3638045c4129(uintptr_t arg1, swig_type_296 arg2);
+extern swig_type_297 _wrap_element_call_get_pass_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_298 _wrap_element_call_get_index_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_element_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_299 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
+extern uintptr_t _wrap_context_add_file_system_raw_afdf3638045c4129(uintptr_t arg1, swig_type_300 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_file_call_get_kind_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_280 _wrap_file_call_get_path_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_281 _wrap_file_call_get_file_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_282 _wrap_file_call_get_offset_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_283 _wrap_file_call_get_size_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_301 _wrap_file_call_get_path_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_302 _wrap_file_call_get_file_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_303 _wrap_file_call_get_offset_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_304 _wrap_file_call_get_size_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_file_call_get_target_raw_afdf3638045c4129(uintptr_t arg1);
-extern void _wrap_file_call_add_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_284 arg2);
-extern void _wrap_file_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_285 arg3, swig_type_286 arg4, swig_type_287 arg5, int arg6, uintptr_t arg7);
-extern swig_type_288 _wrap_context_stop_profile_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_289 _wrap_estimator_estimate_memory_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_290 arg3, swig_voidp arg4);
-extern swig_type_291 _wrap_estimator_find_batch_size_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_292 arg3, swig_voidp arg4);
-extern swig_type_293 _wrap_iterator_save_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_294 _wrap_iterator_get_report_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_295 _wrap_predictor_describe_plan_raw_afdf3638045c4129(uintptr_t arg1, swig_type_296 arg2, swig_type_297 arg3, uintptr_t arg4, swig_voidp arg5);
+extern void _wrap_file_call_add_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_305 arg2);
+extern void _wrap_file_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_306 arg3, swig_type_307 arg4, swig_type_308 arg5, int arg6, uintptr_t arg7);
+extern swig_type_309 _wrap_context_stop_profile_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_310 _wrap_estimator_estimate_memory_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_311 arg3, swig_voidp arg4);
+extern swig_type_312 _wrap_estimator_find_batch_size_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_313 arg3, swig_voidp arg4);
+extern swig_type_314 _wrap_iterator_save_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_315 _wrap_iterator_get_report_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_316 _wrap_predictor_describe_plan_raw_afdf3638045c4129(uintptr_t arg1, swig_type_317 arg2, swig_type_318 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -2475,6 +2514,158 @@ func Strategy_get_context(arg1 uintptr) (_swig_ret uintptr) {
 	return swig_r
 }
 
+func Summary_writer_create(arg1 uintptr, arg2 string, arg3 int64, arg4 *uintptr, arg5 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (int32)(C._wrap_summary_writer_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_1)), C.swig_type_186(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func Summary_writer_ref(arg1 uintptr) {
+	_swig_i_0 := arg1
+	C._wrap_summary_writer_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
+}
+
+func Summary_writer_unref(arg1 uintptr) {
+	_swig_i_0 := arg1
+	C._wrap_summary_writer_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
+}
+
+func Summary_writer_get_folder(arg1 uintptr) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_summary_writer_get_folder_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+	swig_r_1 = swigCopyString(swig_r)
+	return swig_r_1
+}
+
+func Summary_writer_flush(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int32)(C._wrap_summary_writer_flush_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
+func Summary_writer_add_scalar(arg1 uintptr, arg2 string, arg3 float64, arg4 int64, arg5 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (int32)(C._wrap_summary_writer_add_scalar_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_type_189(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func Summary_writer_add_histogram(arg1 uintptr, arg2 string, arg3 uintptr, arg4 int64, arg5 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (int32)(C._wrap_summary_writer_add_histogram_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_type_191(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func Summary_writer_add_image(arg1 uintptr, arg2 string, arg3 uintptr, arg4 int64, arg5 int64, arg6 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	swig_r = (int32)(C._wrap_summary_writer_add_image_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_type_193(_swig_i_3), C.swig_type_194(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func Summary_writer_add_text(arg1 uintptr, arg2 string, arg3 string, arg4 int64, arg5 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (int32)(C._wrap_summary_writer_add_text_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_2)), C.swig_type_197(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Summary_writer_add_pr_curve(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 uintptr, arg6 int64, arg7 int64, arg8 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	swig_r = (int32)(C._wrap_summary_writer_add_pr_curve_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_199(_swig_i_5), C.swig_type_200(_swig_i_6), C.swig_voidp(_swig_i_7)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func Summary_writer_add_embedding(arg1 uintptr, arg2 string, arg3 uintptr, arg4 string, arg5 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (int32)(C._wrap_summary_writer_add_embedding_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	return swig_r
+}
+
+func Summary_writer_add_hyperparameters(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (int32)(C._wrap_summary_writer_add_hyperparameters_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
 const EVENT_BEGIN = 1
 const EVENT_STEP = 2
 const EVENT_CHECKPOINT_SAVED = 3
@@ -2532,10 +2723,47 @@ func Hooks_add_metrics_file(arg1 uintptr, arg2 string, arg3 int32, arg4 int64, a
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_hooks_add_metrics_file_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_186(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_hooks_add_metrics_file_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_206(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
+	return swig_r
+}
+
+func Prometheus_create(arg1 *uintptr, arg2 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int32)(C._wrap_prometheus_create_raw_afdf3638045c4129(C.swig_voidp(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
+func Prometheus_ref(arg1 uintptr) {
+	_swig_i_0 := arg1
+	C._wrap_prometheus_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
+}
+
+func Prometheus_unref(arg1 uintptr) {
+	_swig_i_0 := arg1
+	C._wrap_prometheus_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
+}
+
+func Hooks_add_prometheus(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (int32)(C._wrap_hooks_add_prometheus_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_207(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	return swig_r
+}
+
+func Prometheus_read(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int32)(C._wrap_prometheus_read_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -2585,7 +2813,7 @@ func Hook_event_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2600,6 +2828,13 @@ func Hook_event_get_checkpoint(arg1 uintptr) (_swig_ret string) {
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
 	return swig_r_1
+}
+
+func Hook_event_get_summary_writer(arg1 uintptr) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	swig_r = (uintptr)(C._wrap_hook_event_get_summary_writer_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
+	return swig_r
 }
 
 const REASON_MAX_STEPS = 1
@@ -2638,7 +2873,7 @@ func Estimator_initialize(arg1 uintptr, arg2 uintptr, arg3 string, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_estimator_initialize_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_estimator_initialize_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2653,7 +2888,7 @@ func Estimator_evaluate(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 uintptr, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_evaluate_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_192(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_evaluate_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_213(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2677,7 +2912,7 @@ func Estimator_train_and_evaluate(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_193(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_214(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
 	return swig_r
 }
 
@@ -2713,7 +2948,7 @@ func Estimator_save(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_save_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_save_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2738,7 +2973,7 @@ func Estimator_get_variable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_variable_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_201(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_variable_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_222(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2756,7 +2991,7 @@ func Estimator_get_trainable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_trainable_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_204(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_trainable_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_225(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2769,7 +3004,7 @@ func Estimator_read_variable(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_variable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_variable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2782,7 +3017,7 @@ func Estimator_write_variable(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_write_variable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_write_variable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2795,7 +3030,7 @@ func Estimator_read_gradient(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2808,7 +3043,7 @@ func Estimator_read_output(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uintp
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_output_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_output_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2821,7 +3056,7 @@ func Estimator_set_trainable(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2843,7 +3078,7 @@ func Iterator_get_piece(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_iterator_get_piece_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_210(_swig_i_1), C.swig_type_211(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_iterator_get_piece_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_231(_swig_i_1), C.swig_type_232(_swig_i_2)))
 	return swig_r
 }
 
@@ -2876,7 +3111,7 @@ func Session_run(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_run_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_212(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_run_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_233(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2886,7 +3121,7 @@ func Session_set_scalar(arg1 uintptr, arg2 string, arg3 float64, arg4 *uintptr) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_set_scalar_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_set_scalar_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2985,7 +3220,7 @@ func Result_get_metric_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_result_get_metric_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_220(_swig_i_1))
+	swig_r_p := C._wrap_result_get_metric_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_241(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2996,7 +3231,7 @@ func Result_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_result_get_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_result_get_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_242)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3009,7 +3244,7 @@ func Result_read_metric(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uintptr)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_result_read_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_result_read_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3024,7 +3259,7 @@ func Predictor_open(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_open_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_open_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3057,7 +3292,7 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_reload_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_reload_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3166,7 +3401,7 @@ func Batch_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_batch_get_output_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_231(_swig_i_1))
+	swig_r_p := C._wrap_batch_get_output_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_252(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3177,7 +3412,7 @@ func Batch_get_output(arg1 uintptr, arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_batch_get_output_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_batch_get_output_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3191,7 +3426,7 @@ func Record_writer_create(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3216,7 +3451,7 @@ func Record_writer_write(arg1 uintptr, arg2 []byte, arg3 *uintptr) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_record_writer_write_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_record_writer_write_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3229,7 +3464,7 @@ func Record_writer_add_feature(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *ui
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3251,7 +3486,7 @@ func Record_writer_add_feature_list(arg1 uintptr, arg2 string, arg3 uintptr, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3282,7 +3517,7 @@ func Session_run_step_function(arg1 uintptr, arg2 string, arg3 []uintptr, arg4 *
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_session_run_step_function_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_session_run_step_function_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_259)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3320,7 +3555,7 @@ func Replica_values_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string)
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_replica_values_get_output_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_243(_swig_i_1))
+	swig_r_p := C._wrap_replica_values_get_output_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_264(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3332,7 +3567,7 @@ func Replica_values_get_local(arg1 uintptr, arg2 string, arg3 int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_replica_values_get_local_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_1)), C.swig_type_245(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_replica_values_get_local_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_1)), C.swig_type_266(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3357,7 +3592,7 @@ func Replica_values_gather(arg1 uintptr, arg2 string, arg3 int64, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_replica_values_gather_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_1)), C.swig_type_247(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_replica_values_gather_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_1)), C.swig_type_268(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3372,7 +3607,7 @@ func Replica_values_reduce(arg1 uintptr, arg2 string, arg3 int32, arg4 int64, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_replica_values_reduce_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_249(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_replica_values_reduce_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_270(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3382,7 +3617,7 @@ func Replica_values_reduce(arg1 uintptr, arg2 string, arg3 int32, arg4 int64, ar
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_afdf3638045c4129(*(*C.swig_type_251)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_afdf3638045c4129(*(*C.swig_type_272)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3397,7 +3632,7 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_252(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_273(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -3409,7 +3644,7 @@ func Estimator_add_step_function(arg1 uintptr, arg2 string, arg3 int32, arg4 int
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_add_step_function_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_254(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_add_step_function_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_275(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3422,7 +3657,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_255(_swig_i_1), C.swig_type_256(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_276(_swig_i_1), C.swig_type_277(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3432,7 +3667,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_257(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_278(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3440,19 +3675,19 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_258(_swig_i_1), C.swig_type_259(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_279(_swig_i_1), C.swig_type_280(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_260(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_281(_swig_i_1))
 }
 
 func Pipeline_set_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_261(_swig_i_1))
+	C._wrap_pipeline_set_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_282(_swig_i_1))
 }
 
 func Strategy_create_central_storage(arg1 uintptr, arg2 string, arg3 []byte, arg4 int64, arg5 *uintptr, arg6 *uintptr) (_swig_ret int32) {
@@ -3463,7 +3698,7 @@ func Strategy_create_central_storage(arg1 uintptr, arg2 string, arg3 []byte, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_strategy_create_central_storage_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_2)), C.swig_type_264(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_strategy_create_central_storage_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_283)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_2)), C.swig_type_285(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3480,7 +3715,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_1)), C.swig_type_266(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_1)), C.swig_type_287(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3495,7 +3730,7 @@ func Tensor_take_memory(arg1 int64, arg2 int32, arg3 []int64, arg4 []byte, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_tensor_take_memory_raw_afdf3638045c4129(C.swig_type_267(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_268)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_tensor_take_memory_raw_afdf3638045c4129(C.swig_type_288(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_289)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_290)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3519,7 +3754,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3616,7 +3851,7 @@ func Element_call_get_tensor(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_275(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_296(_swig_i_1)))
 	return swig_r
 }
 
@@ -3642,7 +3877,7 @@ func Element_call_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 bool, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_element_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_element_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3659,7 +3894,7 @@ func Context_add_file_system(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_279)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3714,7 +3949,7 @@ func File_call_get_target(arg1 uintptr) (_swig_ret uintptr) {
 func File_call_add_name(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_file_call_add_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_file_call_add_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3728,7 +3963,7 @@ func File_call_finish(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 int64, arg5 s
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_file_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_285(_swig_i_2), C.swig_type_286(_swig_i_3), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_file_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_306(_swig_i_2), C.swig_type_307(_swig_i_3), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3751,7 +3986,7 @@ func Estimator_estimate_memory(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_estimator_estimate_memory_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_290(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_estimator_estimate_memory_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_311(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3764,7 +3999,7 @@ func Estimator_find_batch_size(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_292(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_313(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3797,7 +4032,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_296(_swig_i_1), C.swig_type_297(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_317(_swig_i_1), C.swig_type_318(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
