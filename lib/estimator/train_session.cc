@@ -161,6 +161,7 @@ Status TrainSession::account(const distribute::RunReport *report) {
   passes_.add_examples(statistics_.examples() - examples);
   state_->completed_steps.store(step(), std::memory_order_relaxed);
   if (!statistics_.warning().empty()) state_->logger().warning(statistics_.warning());
+  if (report != nullptr && state_->summaries.is_on()) distribute::add_times(device_times_, report->times);
   write_summaries(examples, input_wait_ns);
   return added;
 }

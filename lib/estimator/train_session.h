@@ -113,6 +113,8 @@ class TrainSession : private RunControl {
   /// Summaries of the steps that were sampled in a run, before which the session had these rows and waits for input.
   void write_summaries(int64_t examples, int64_t input_wait_ns);
   void write_histograms();
+  /// Of each device, about once a second: the share of time in which it computed, and its memory.
+  void write_device_use();
   /// Whether the run that begins is of one step that the model is looked at in; tells the trainer.
   bool begin_showing();
   /// What the model shows of itself in the step that has just ended, with what other workers have of it.
@@ -166,6 +168,8 @@ class TrainSession : private RunControl {
   HookList hooks_;
   bool hook_stop_ = false;
   int64_t next_histogram_ = INT64_MAX;                              // the step whose distributions are written next
+  std::vector<distribute::StepTimes> device_times_;                 // since they were written
+  int64_t devices_seen_ns_ = 0;                                     // of the clock of base::now_ns(); 0: never
   int64_t next_shown_ = INT64_MAX;                                  // the step whose images are
   double deadline_secs_ = std::numeric_limits<double>::infinity();  // of the clock of base::now_ns()
   SessionStatistics statistics_;

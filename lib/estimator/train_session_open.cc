@@ -229,8 +229,25 @@ void TrainSession::write_summaries(int64_t examples, int64_t input_wait_ns) {
                      .values = samples->values(i)});
   }
   state_->summaries.add_steps(steps, samples->names());
+  if (!steps.empty()) write_device_use();
   samples->clear();
   state_->summaries.flush_if_due();
+}
+
+void TrainSession::write_device_use() {
+  constexpr int64_t interval_ns = 1'000'000'000;
+  const int64_t now = base::now_ns();
+  if (devices_seen_ns_ != 0 && now - devices_seen_ns_ < interval_ns) return;
+  const distribute::StepShares shares = distribute::shares_of(device_times_, trainer_->device_names());
+  if (shares.steps == 0) return;  // all that there were built programs
+  devices_seen_ns_ = now;
+  device_times_.clear();
+  monitor::Summary summary;
+  for (const distribute::DeviceShares &device : shares.devices)
+    summary.add_scalar("device_use/" + device.device, 1 - device.idle());
+  for (const NamedNumber &memory : trainer_->memory_in_use())
+    summary.add_scalar(base::concat("memory/", memory.name, "_bytes"), memory.value);
+  if (!summary.is_empty()) state_->summaries.add(step(), summary);
 }
 
 // Those of a step that has just ended; what cannot be read is told once and left out.
@@ -254,7 +271,9 @@ void TrainSession::write_histograms() {
       if (is_gradient) squares += histogram.sum_of_squares();
     }
   }
-  if (state_->strategy()->workers().count == 1) summary.add_scalar("gradient_norm", std::sqrt(squares));
+  // Where gradients are clipped by it, steps report it themselves.
+  const bool is_reported = trainer_->plan().find("report/gradient_norm") != nullptr;
+  if (state_->strategy()->workers().count == 1 && !is_reported) summary.add_scalar("gradient_norm", std::sqrt(squares));
   state_->summaries.add(step(), summary);
 }
 

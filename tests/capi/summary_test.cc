@@ -87,6 +87,8 @@ constexpr const char *kInput = "shown/x", *kHidden = "hidden", *kKernel = "kerne
 constexpr const char *kFilters = "filters", *kNotes = "notes";
 constexpr const char *kText = "# Notes\n\nwhat *this* is";
 
+constexpr bool kHasImages = READS_PNG != 0;
+
 // The same with summaries, of which metrics, or the data, say what they must be.
 void shown_model(tutti::Graph g, int32_t mode) {
   model(g, mode);
@@ -101,9 +103,10 @@ void shown_model(tutti::Graph g, int32_t mode) {
   tutti_summary_histogram(g, kInput, x);
   tutti_summary_histogram(g, kHidden, tutti_mul(g, x, tutti_graph_constant(g, TUTTI_DTYPE_F32, -4.0)));
   tutti_summary_histogram(g, kKernel, kernel);
+  tutti_summary_text(g, kNotes, kText);
+  if (!kHasImages) return;
   tutti_summary_image(g, kImages, tutti_reshape(g, x, one_row, 4), 5);
   tutti_summary_image(g, kFilters, tutti_reshape(g, kernel, one_filter, 4), 0);
-  tutti_summary_text(g, kNotes, kText);
 }
 
 using Model = void (*)(tutti::Graph, int32_t);
@@ -153,6 +156,8 @@ void note(Curves &curves, const tutti_hook_event *event, bool has_rate) {
     curves[name].emplace_back(step, tutti_hook_event_get_metric(event, name));
   const double mean = tutti_hook_event_get_metric(event, "mean of x");
   if (!std::isnan(mean)) curves["mean of x"].emplace_back(step, mean);
+  const double norm = tutti_hook_event_get_metric(event, "gradient_norm");
+  if (!std::isnan(norm)) curves["gradient_norm"].emplace_back(step, norm);
   if (has_rate) curves["learning_rate"].emplace_back(step, tutti_hook_event_get_metric(event, "learning_rate"));
 }
 
@@ -233,6 +238,35 @@ void test_run(void **) {
   }
 }
 
+// Where gradients are clipped by their norm steps report it, once, whether or not there are histograms.
+void clipped_model(tutti::Graph g, int32_t mode) {
+  model(g, mode);
+  if (mode == TUTTI_MODE_TRAIN) tutti_graph_set_gradient_clip_norm(g, 0.5);
+}
+
+void test_gradient_norm(void **) {
+  for (const int64_t histograms : {0, 4}) {
+    const Folder folder;
+    const Seen seen = train(folder / "run", 2, 2, histograms, clipped_model);
+    const auto norms = tutti::testing::curve(tutti::testing::decode_event_folder(folder / "run"), "gradient_norm");
+    assert_int_equal(norms.size(), 20);
+    assert_true(norms == due(seen.training.at("gradient_norm"), 2));
+  }
+}
+
+// Of each device, while steps run: about once a second.
+void test_device_use(void **) {
+  const Folder folder;
+  (void)train(folder / "run", 2, 1, 0);
+  const auto events = tutti::testing::decode_event_folder(folder / "run");
+  for (const char *tag : {"device_use/cpu:0", "device_use/cpu:1"}) {
+    const auto curve = tutti::testing::curve(events, tag);
+    assert_true(!curve.empty() && curve.size() < 20);
+    for (const auto &[step, share] : curve)
+      assert_true(share >= 0 && share <= 1);
+  }
+}
+
 Distributions histograms_in(const std::vector<DecodedEvent> &events) {
   using namespace tutti::testing;
   Distributions all;
@@ -290,6 +324,7 @@ void assert_near(const Distribution &a, const Distribution &b) {
 void check_images(const std::vector<DecodedEvent> &events, const std::string &tag, int64_t step, size_t count,
                   const char *width, const char *height) {
   const std::vector<std::string> texts = texts_of(events, tag, step);
+  if (!kHasImages) return;
   assert_int_equal(texts.size(), count + 2);
   assert_true(texts[0] == width && texts[1] == height);
   for (size_t i = 2; i < texts.size(); ++i)
@@ -375,6 +410,15 @@ void test_mistakes(void **) {
   assert_contains(mistake([](tutti::Graph g) { tutti_summary_text(g, "", "a"); }).c_str(), "empty name");
   assert_contains(mistake([](tutti::Graph g) { tutti_summary_scalar(g, "rows", g.feature("x")); }).c_str(),
                   "summary 'rows' is f32 [batch, 4], expected a scalar");
+  assert_contains(mistake([](tutti::Graph g) { tutti_summary_text(g, "none", nullptr); }).c_str(), "'text' is NULL");
+  assert_true(mistake([](tutti::Graph g) { tutti_summary_text(g, "good", "a"); }).empty());
+}
+
+void test_mistakes_with_images(void **) {
+  if (!kHasImages) {
+    const auto refused = mistake([](tutti::Graph g) { tutti_summary_image(g, "rows", g.feature("x"), 0); });
+    return assert_contains(refused.c_str(), "summary 'rows': this build of tutti has no libspng");
+  }
   assert_contains(mistake([](tutti::Graph g) { tutti_summary_image(g, "rows", g.feature("x"), 0); }).c_str(),
                   "expected images");
   assert_contains(mistake([](tutti::Graph g) {
@@ -387,8 +431,6 @@ void test_mistakes(void **) {
                     tutti_summary_image(g, "few", tutti_reshape(g, g.feature("x"), dims, 4), -1);
                   }).c_str(),
                   "max_images is -1");
-  assert_contains(mistake([](tutti::Graph g) { tutti_summary_text(g, "none", nullptr); }).c_str(), "'text' is NULL");
-  assert_true(mistake([](tutti::Graph g) { tutti_summary_text(g, "good", "a"); }).empty());
 }
 
 void test_off_and_elsewhere(void **) {
@@ -448,6 +490,7 @@ json shown_as_json(const Points &means, int64_t rows, First &&first, FirstImage 
     add(kInput, step, distribution_of(features(first(step), rows, 60)));
     add(kHidden, step, distribution_of(features(first(step), rows, 60, -4)));
     add(kKernel, step, distribution_of(kernel));
+    if (!kHasImages) continue;
     images.push_back({kImages, step, {5, 2, 2, 1}, features(first_image(step), 5, 60)});
     images.push_back({kFilters, step, {1, 8, 2, 1}, kernel});
   }
@@ -491,8 +534,13 @@ int write_run(const std::string &folder) {
 
 int main(int count, char **arguments) {
   if (count == 3 && std::string(arguments[1]) == "--write") return write_run(arguments[2]);
-  const CMUnitTest tests[] = {cmocka_unit_test(test_run), cmocka_unit_test(test_histograms),
-                              cmocka_unit_test(test_summaries_of_the_model), cmocka_unit_test(test_mistakes),
+  const CMUnitTest tests[] = {cmocka_unit_test(test_run),
+                              cmocka_unit_test(test_histograms),
+                              cmocka_unit_test(test_gradient_norm),
+                              cmocka_unit_test(test_device_use),
+                              cmocka_unit_test(test_summaries_of_the_model),
+                              cmocka_unit_test(test_mistakes),
+                              cmocka_unit_test(test_mistakes_with_images),
                               cmocka_unit_test(test_off_and_elsewhere)};
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -61,6 +61,8 @@ def pixels(files):
 
 
 def check_images(new, expected):
+    if 'colors' not in new.Tags()['tensors']:
+        return  # of a library without libspng
     (step, colors), = tensors_of(new, 'colors', 'images')
     wanted = numpy.uint8(expected['colors']).reshape(4, 2, 3, 3)[:3]
     check(step == 6 and list(colors[:2]) == [b'3', b'2'], f'"colors" is of {colors[:2]}')

@@ -51,6 +51,8 @@ std::string contents_of(const std::string &path) {
   return text.str();
 }
 
+constexpr bool kHasImages = READS_PNG != 0;
+
 // Names with "/", spaces, of other scripts, and that differ in case alone.
 constexpr const char *kCurve = "agent/Reward of it", *kOtherCurve = "agent/reward of it", *kStrange = "größe \"1\"";
 constexpr const char *kMetadata = "word\tcount\neins\t1\nzwei\t2\ndrei\t3\n";
@@ -67,6 +69,12 @@ const std::vector<float> kPredictions = {0.9F, 0.8F, 0.35F, 1, 0, 0.5F, 0.5F, 0.
 const std::vector<float> kWeights = {1, 2, 0.5F, 1, 1, 3, 1, 1};
 const std::vector<float> kPoints = {0.1F, -2, 3e-8F, 4, 5, 6.25F};
 
+void add_images(tutti::SummaryWriter &writer) {
+  writer.add_image("colors", make_tensor<uint8_t>(TUTTI_DTYPE_U8, {4, 2, 3, 3}, colors()), 6);
+  writer.add_image("grays", make_tensor<float>(TUTTI_DTYPE_F32, {2, 2, 2, 1}, kGrays), 7, 1);
+  writer.add_image("clear", make_tensor<uint8_t>(TUTTI_DTYPE_U8, {1, 1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}), 7, 9);
+}
+
 json write_all(const std::string &folder) {
   tutti::SummaryWriter writer(folder);
   for (const int64_t step : {1, 2, 40}) {
@@ -75,9 +83,7 @@ json write_all(const std::string &folder) {
   }
   writer.add_scalar(kStrange, INFINITY, 3);
   writer.add_histogram("weights", make_tensor<float>(TUTTI_DTYPE_F32, {3, 2}, kPoints), 5);
-  writer.add_image("colors", make_tensor<uint8_t>(TUTTI_DTYPE_U8, {4, 2, 3, 3}, colors()), 6);
-  writer.add_image("grays", make_tensor<float>(TUTTI_DTYPE_F32, {2, 2, 2, 1}, kGrays), 7, 1);
-  writer.add_image("clear", make_tensor<uint8_t>(TUTTI_DTYPE_U8, {1, 1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}), 7, 9);
+  if (kHasImages) add_images(writer);
   writer.add_text("notes", "| a |\n|---|\n| **b** |", 8);
   const tutti::Tensor labels = make_tensor<uint8_t>(TUTTI_DTYPE_BOOL, {8}, kLabels);
   const tutti::Tensor predictions = make_tensor<float>(TUTTI_DTYPE_F32, {8}, kPredictions);
@@ -103,7 +109,8 @@ void test_writer(void **) {
     size_t found = 0;
     for (const DecodedEvent &event : events)
       found += event.values.count(tag);
-    assert_int_equal(found, 1);
+    const bool is_image = std::string(tag) == "colors" || std::string(tag) == "grays" || std::string(tag) == "clear";
+    assert_int_equal(found, is_image && !kHasImages ? 0 : 1);
   }
   // One configuration with each embedding once, and files that it names.
   const std::string config = contents_of(folder / "run/projector_config.pbtxt");

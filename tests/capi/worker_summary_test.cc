@@ -20,6 +20,7 @@ namespace {
 using tutti::testing::DecodedEvent;
 
 constexpr int64_t kRows = 60, kBatch = 8, kSteps = 10, kEvery = 3;
+constexpr size_t kImages = READS_PNG != 0 ? 3 : 0;
 
 struct Answer {
   int32_t code;
@@ -32,7 +33,8 @@ void shown_model(tutti::Graph g, int32_t mode) {
   const tutti_value x = g.feature("x");
   const int64_t dims[] = {TUTTI_DIM_BATCH, 2, 2, 1};
   g.summary_scalar("mean of x", tutti_reduce_mean(g, x, nullptr));
-  g.summary_histogram("x", x).summary_image("images", tutti_reshape(g, x, dims, 4));
+  g.summary_histogram("x", x);
+  if (kImages > 0) g.summary_image("images", tutti_reshape(g, x, dims, 4));
 }
 
 void train(const std::string &folder, tutti_strategy *strategy) {
@@ -115,12 +117,12 @@ void check(const std::string &run, double rows, double evaluated) {
     const auto [count, sum] = totals(events, step);
     assert_true(count == rows * 4);
     assert_true(std::abs(sum / count - mean) < 1e-6);
-    assert_int_equal(images_in(events, step), 3);
+    assert_int_equal(images_in(events, step), kImages);
   }
   const auto [count, sum] = totals(of_eval, kSteps);
   assert_true(count == evaluated * 4);
   assert_true(std::abs(sum / count - tutti::testing::curve(of_eval, "mean of x")[0].second) < 1e-6);
-  assert_int_equal(images_in(of_eval, kSteps), 3);
+  assert_int_equal(images_in(of_eval, kSteps), kImages);
 }
 
 void test_workers(void **) {

@@ -225,6 +225,17 @@ base::Json bucket_bytes(const StatePlan &plan) {
   return base::JsonObject(bytes_of.begin(), bytes_of.end());
 }
 
+std::vector<NamedNumber> memory_of(const std::vector<backend::DeviceRef> &devices) {
+  std::vector<NamedNumber> used;
+  for (const backend::DeviceRef &device : devices) {
+    const int64_t all = device->description().memory_bytes;
+    if (device->backend().has_host_memory() || all <= 0) continue;
+    const Result<int64_t> available = device->available_bytes();
+    if (available.ok() && *available <= all) used.push_back({device->name(), static_cast<double>(all - *available)});
+  }
+  return used;
+}
+
 Result<std::vector<backend::DeviceRef>> open_devices(const Strategy &strategy) {
   std::vector<backend::DeviceRef> devices;
   for (const DeviceChoice &choice : strategy.devices()) {

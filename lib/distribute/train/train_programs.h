@@ -47,6 +47,8 @@ base::Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &mo
                                                           const TrainerOptions &options,
                                                           const WeightShare *share = nullptr);
 
+/// Trainer::memory_in_use() of devices.
+std::vector<NamedNumber> memory_of(const std::vector<backend::DeviceRef> &devices);
 /// Opens the devices of a strategy, in order.
 base::Result<std::vector<backend::DeviceRef>> open_devices(const Strategy &strategy);
 

@@ -122,6 +122,7 @@ class TrainerSession : public Trainer {
   const StatePlan &plan() const override { return setup_->plan; }
   Result<bool> replicas_are_identical() override { return weights_.copies_are_identical(); }
   TrainerCounters counters() const override;
+  std::vector<NamedNumber> memory_in_use() const override { return memory_of(setup_->devices); }
   std::vector<std::string> device_names() const override { return names_of(setup_->devices); }
   base::Json describe() const override;
 

@@ -208,6 +208,9 @@ class TrainerProgress {
   virtual StepSamples *samples() { return nullptr; }
 
   virtual TrainerCounters counters() const = 0;
+  /// Bytes of the memory of each device that has its own, whoever has taken them, by the device's name; without those
+  /// of which it is not known.
+  virtual std::vector<NamedNumber> memory_in_use() const { return {}; }
   /// Of each replica in this process, as "cpu:0".
   virtual std::vector<std::string> device_names() const = 0;
   /// Chosen kernels and bytes of the programs built so far, for people and tests.
