@@ -64,6 +64,25 @@ func (g *Graph) AddMetric(name string, value Value) {
 	raw.Graph_add_metric(g.handle, name, value.id)
 }
 
+// SummaryScalar shows a number in TensorBoard, at the steps of RunOptions.SaveSummarySteps and for each evaluation.
+// Names of summaries may have "/" between groups, and differ from those of metrics. In mode Predict there are no
+// summaries.
+func (g *Graph) SummaryScalar(name string, value Value) { raw.Summary_scalar(g.handle, name, value.id) }
+
+// SummaryHistogram shows how the elements of a value are distributed, over all rows of the batch or evaluation.
+func (g *Graph) SummaryHistogram(name string, value Value) {
+	raw.Summary_histogram(g.handle, name, value.id)
+}
+
+// SummaryImage shows the first images, most of them (0 = 3), of a value [images, height, width, channels] of UInt8, or
+// of floating point numbers from 0 to 1.
+func (g *Graph) SummaryImage(name string, images Value, most int64) {
+	raw.Summary_image(g.handle, name, images.id, most)
+}
+
+// SummaryText shows a text in Markdown.
+func (g *Graph) SummaryText(name, text string) { raw.Summary_text(g.handle, name, text) }
+
 // SetGradientClipNorm limits the global norm of all gradients before the update.
 func (g *Graph) SetGradientClipNorm(norm float64) { raw.Graph_set_gradient_clip_norm(g.handle, norm) }
 

@@ -139,6 +139,17 @@ func (e *Event) Metric(name string) float64 { return raw.Hook_event_get_metric(e
 // Checkpoint is the directory of the checkpoint just saved; "" for other events, and after the hook returned.
 func (e *Event) Checkpoint() string { return raw.Hook_event_get_checkpoint(e.handle) }
 
+// SummaryWriter writes among the run's own summaries for TensorBoard; nil where the run writes none, and after the hook
+// returned. It may be kept.
+func (e *Event) SummaryWriter() *SummaryWriter {
+	number := raw.Hook_event_get_summary_writer(e.handle)
+	if number == 0 {
+		return nil
+	}
+	raw.Summary_writer_ref(number)
+	return ownSummaryWriter(number)
+}
+
 // newHooks makes a C list of hooks, 0 for none; the caller drops it.
 func newHooks(hooks []Hook) (uintptr, error) {
 	if len(hooks) == 0 {

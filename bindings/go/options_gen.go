@@ -198,7 +198,10 @@ type RunOptions struct {
 	// Number of steps between summaries for TensorBoard: the first step of a training and every SaveSummarySteps
 	// after it are written to event files, with loss, metrics and learning rate as they were at that step, and
 	// steps per second, examples per second and the share of time in which steps waited for input since the summary
-	// before; about once a second also the memory of the process. The first summary also shows the settings and the
+	// before; about once a second also the memory of the process, and for each device the share of time in which it
+	// computed and, if it has memory of its own, what is in use of it. Models add values of their own
+	// (tutti_summary_scalar and others), and hooks theirs (tutti_hook_event_get_summary_writer). The norm of all
+	// gradients is among them where gradients are clipped by it. The first summary also shows the settings and the
 	// graph of the model. Evaluations write loss and metrics to the folder eval beside them, with the step of the
 	// weights. With several workers only the first one writes. A training that continues from a checkpoint writes a
 	// new file; TensorBoard then shows each step once, but readers that take each file by itself find the steps

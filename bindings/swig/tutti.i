@@ -29,11 +29,13 @@ TUTTI_HANDLE(options)
 TUTTI_HANDLE(pipeline)
 TUTTI_HANDLE(prediction_stream)
 TUTTI_HANDLE(predictor)
+TUTTI_HANDLE(prometheus)
 TUTTI_HANDLE(record_writer)
 TUTTI_HANDLE(replica_values)
 TUTTI_HANDLE(result)
 TUTTI_HANDLE(session)
 TUTTI_HANDLE(strategy)
+TUTTI_HANDLE(summary_writer)
 TUTTI_HANDLE(tensor)
 
 /* Constants that are no numbers of their own. */
@@ -85,6 +87,7 @@ TUTTI_HANDLE(tensor)
 %include <tutti/map_process.h>
 %include <tutti/cluster_resolver.h>
 %include <tutti/strategy.h>
+%include <tutti/summary.h>
 %include <tutti/hook.h>
 %include <tutti/estimator.h>
 %include <tutti/predictor.h>

@@ -80,6 +80,24 @@ TUTTI_API void tutti_graph_set_loss(tutti_graph *graph, tutti_value loss);
 /* A named scalar that train and evaluate report, exact over all examples: composed of sums and means over the rows, and
  * anything computed from these. */
 TUTTI_API void tutti_graph_add_metric(tutti_graph *graph, const char *name, tutti_value value);
+/* What a training and evaluations show of the model in TensorBoard, beside loss and metrics: in mode TRAIN at the steps
+ * of the run option save_summary_steps, in mode EVAL for each evaluation, in its folder "eval"; in mode PREDICT and in
+ * step functions (step_function.h) nothing. `name` is what TensorBoard shows, with "/" between groups; scopes are not
+ * added. It must differ from the names of all other summaries and metrics of the model and of the run's own curves,
+ * such as "loss".
+ *   scalar      a number. As a metric it must be composed of sums and means over rows, and is exact over all of them.
+ *   histogram   how elements are distributed: of the whole batch, for an evaluation of all of its rows
+ *   image       [images, height, width, channels] with 1, 3 or 4 channels, of u8, or of floating point numbers from 0
+ *               to 1; the first `max_images` of the batch (0 = 3), for an evaluation of its last batch. It needs a
+ *               library that was built with libspng.
+ *   text        in Markdown, the same in all steps: written when a training begins
+ * Rows of values cost nothing in steps that show none: these run other programs. What has no rows is computed in every
+ * step, as a metric is. With several workers histograms are of the rows of all; evaluations take images from the first
+ * worker. */
+TUTTI_API void tutti_summary_scalar(tutti_graph *graph, const char *name, tutti_value value);
+TUTTI_API void tutti_summary_histogram(tutti_graph *graph, const char *name, tutti_value value);
+TUTTI_API void tutti_summary_image(tutti_graph *graph, const char *name, tutti_value images, int64_t max_images);
+TUTTI_API void tutti_summary_text(tutti_graph *graph, const char *name, const char *text);
 /* Limits the global norm of all gradients before the update: each gradient is multiplied by norm / max(global norm,
  * norm). The attributes clip_value and clip_norm of the optimizers limit single elements, and the norm of the gradient
  * of each variable. All three can be combined: first by value, then by the norm of each variable, then by the global

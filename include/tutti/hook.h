@@ -13,6 +13,7 @@
 #ifndef TUTTI_HOOK_H_
 #define TUTTI_HOOK_H_
 
+#include <tutti/summary.h>
 #include <tutti/tensor.h>
 
 #ifdef __cplusplus
@@ -71,6 +72,21 @@ TUTTI_API int32_t tutti_hooks_add_progress(tutti_hooks *hooks, int32_t style, tu
 TUTTI_API int32_t tutti_hooks_add_metrics_file(tutti_hooks *hooks, const char *path, int32_t format,
                                                int64_t every_steps, tutti_error **err);
 
+/* The newest values of a training for monitoring by Prometheus: a program gives their text to whoever asks for it, for
+ * example at /metrics. Losses, steps, speed and others are metrics of their own, such as tutti_loss; metrics of the
+ * model are tutti_metric{name="accuracy"}, those of the newest evaluation tutti_evaluation_metric{name="accuracy"}. */
+typedef struct tutti_prometheus tutti_prometheus;
+TUTTI_API int32_t tutti_prometheus_create(tutti_prometheus **out, tutti_error **err);
+TUTTI_API void tutti_prometheus_ref(tutti_prometheus *prometheus);
+TUTTI_API void tutti_prometheus_unref(tutti_prometheus *prometheus);
+/* Adds a hook of the library that keeps them: of every `every_steps` steps (0 = none), each evaluation and pass, and
+ * the end. `prometheus` may be of several trainings, one after the other. */
+TUTTI_API int32_t tutti_hooks_add_prometheus(tutti_hooks *hooks, tutti_prometheus *prometheus, int64_t every_steps,
+                                             tutti_error **err);
+/* The text in Prometheus' format 0.0.4 ("text/plain; version=0.0.4"), its bytes as u8 [bytes]. Safe on any thread at
+ * any time, also while a training runs. */
+TUTTI_API int32_t tutti_prometheus_read(tutti_prometheus *prometheus, tutti_tensor **out, tutti_error **err);
+
 /* The contents of an event; getters return 0, NULL or NaN for what it does not have. */
 TUTTI_API int32_t tutti_hook_event_get_kind(const tutti_hook_event *event);
 TUTTI_API int64_t tutti_hook_event_get_step(const tutti_hook_event *event);
@@ -88,6 +104,10 @@ TUTTI_API double tutti_hook_event_get_remaining_seconds(const tutti_hook_event *
 TUTTI_API double tutti_hook_event_get_metric(const tutti_hook_event *event, const char *name);
 /* The directory of the checkpoint just saved. */
 TUTTI_API const char *tutti_hook_event_get_checkpoint(const tutti_hook_event *event);
+/* Writes among the run's own summaries for TensorBoard (summary.h); lent during the call, and may be kept by a
+ * reference. NULL where the run writes none: without save_summary_steps or a directory, and on all workers but the
+ * first. */
+TUTTI_API tutti_summary_writer *tutti_hook_event_get_summary_writer(const tutti_hook_event *event);
 
 #ifdef __cplusplus
 }

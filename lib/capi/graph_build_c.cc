@@ -10,6 +10,7 @@
 #include "capi/graph_c.h"
 #include "capi/guard.h"
 #include "capi/tensor_c.h"
+#include "data/routine/image_file.h"
 #include "graph/autodiff.h"
 #include "graph/initializer.h"
 #include "nn/registry.h"
@@ -179,6 +180,47 @@ void tutti_graph_add_metric(tutti_graph *graph, const char *name, tutti_value va
   change_graph(graph, [&](GraphObject &object, graph::GraphBuilder &builder) {
     if (check_text(builder, name, "name")) builder.add_metric(name, object.from_value(value));
   });
+}
+
+namespace {
+
+void add_summary(tutti_graph *graph, const char *name, graph::SummarySpec summary, tutti_value value) {
+  change_graph(graph, [&](GraphObject &object, graph::GraphBuilder &builder) {
+    if (!check_text(builder, name, "name") || object.mode() == TUTTI_MODE_PREDICT) return;
+    summary.name = name;
+    const bool is_image = summary.kind == graph::SummaryKind::image;
+    if (summary.kind != graph::SummaryKind::text) summary.value = object.from_value(value);
+    if (object.mode() == 0) {
+      builder.fail(base::invalid_argument("summary '", name, "': models have summaries, maps of datasets have none"));
+    } else if (is_image && !data::PngReader::is_built()) {
+      builder.fail(base::unimplemented("summary '", name, "': this build of tutti has no libspng, which makes images"));
+    } else {
+      builder.add_summary(std::move(summary));
+    }
+  });
+}
+
+}  // namespace
+
+void tutti_summary_scalar(tutti_graph *graph, const char *name, tutti_value value) {
+  add_summary(graph, name, {.kind = graph::SummaryKind::scalar, .name = {}}, value);
+}
+
+void tutti_summary_histogram(tutti_graph *graph, const char *name, tutti_value value) {
+  add_summary(graph, name, {.kind = graph::SummaryKind::histogram, .name = {}}, value);
+}
+
+void tutti_summary_image(tutti_graph *graph, const char *name, tutti_value images, int64_t max_images) {
+  constexpr int64_t usual = 3;
+  add_summary(graph, name,
+              {.kind = graph::SummaryKind::image, .name = {}, .most_images = max_images == 0 ? usual : max_images},
+              images);
+}
+
+void tutti_summary_text(tutti_graph *graph, const char *name, const char *text) {
+  change_graph(graph, [&](GraphObject &, graph::GraphBuilder &builder) { check_text(builder, text, "text"); });
+  if (text == nullptr) return;
+  add_summary(graph, name, {.kind = graph::SummaryKind::text, .name = {}, .text = text}, kInvalid);
 }
 
 void tutti_graph_set_gradient_clip_norm(tutti_graph *graph, double norm) {

@@ -5,13 +5,24 @@
 #include <utility>
 
 #include "capi/guard.h"
+#include "capi/tensor_c.h"
 #include "estimator/hooks/metrics_file_hook.h"
 #include "estimator/hooks/progress_hook.h"
+#include "estimator/hooks/prometheus_hook.h"
 
 namespace tutti::impl::capi {
 
 constinit HandleType<HooksObject> hooks_handles{"hooks"};
 constinit HandleType<HookEventObject> hook_event_handles{"hook_event"};
+constinit HandleType<SummaryWriterObject> summary_writer_handles{"summary_writer"};
+constinit HandleType<PrometheusObject> prometheus_handles{"prometheus"};
+
+void *HookEventObject::writer() {
+  if (!summaries) return nullptr;
+  std::call_once(writer_once_,
+                 [&] { (void)writer_.set(base::make_ref<SummaryWriterObject>(summaries), summary_writer_handles); });
+  return writer_.get();
+}
 
 void HooksObject::add(HookEntry entry) {
   const std::lock_guard lock(mutex_);
@@ -103,6 +114,40 @@ int32_t tutti_hooks_add_metrics_file(tutti_hooks *hooks, const char *path, int32
   });
 }
 
+int32_t tutti_prometheus_create(tutti_prometheus **out, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(out, "out"));
+    return emit(base::make_ref<PrometheusObject>(), prometheus_handles, out);
+  });
+}
+
+TUTTI_DEFINE_COUNTING(prometheus, prometheus_handles)
+
+int32_t tutti_hooks_add_prometheus(tutti_hooks *hooks, tutti_prometheus *prometheus, int64_t every_steps,
+                                   tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_ASSIGN(const Ref<HooksObject> object, find(hooks, hooks_handles, "hooks"));
+    TUTTI_ASSIGN(const Ref<PrometheusObject> kept, find(prometheus, prometheus_handles, "prometheus"));
+    if (every_steps < 0) return base::invalid_argument("argument 'every_steps' must be 0 or more, got ", every_steps);
+    object->add_ready([page = kept->page, every_steps](const Ref<base::Logger> &) {
+      return estimator::hooks::prometheus_hook(page, every_steps);
+    });
+    return Status();
+  });
+}
+
+int32_t tutti_prometheus_read(tutti_prometheus *prometheus, tutti_tensor **out, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(out, "out"));
+    TUTTI_ASSIGN(const Ref<PrometheusObject> object, find(prometheus, prometheus_handles, "prometheus"));
+    const std::string text = object->page->text();
+    const auto bytes = static_cast<int64_t>(text.size());
+    TUTTI_ASSIGN(tensor::Tensor tensor,
+                 tensor::Tensor::copy_of(tensor::DType::u8, tensor::Shape({bytes}), text.data(), bytes));
+    return emit_tensor(std::move(tensor), true, out);
+  });
+}
+
 int32_t tutti_hook_event_get_kind(const tutti_hook_event *event) {
   return from_event(event, &HookEventObject::kind, 0);
 }
@@ -137,4 +182,11 @@ double tutti_hook_event_get_metric(const tutti_hook_event *event, const char *na
 const char *tutti_hook_event_get_checkpoint(const tutti_hook_event *event) {
   const Ref<HookEventObject> object = peek(event, hook_event_handles);
   return object && !object->checkpoint.empty() ? object->checkpoint.c_str() : nullptr;
+}
+
+tutti_summary_writer *tutti_hook_event_get_summary_writer(const tutti_hook_event *event) {
+  const Ref<HookEventObject> object = peek(event, hook_event_handles);
+  if (!object) return nullptr;
+  return guard_value<tutti_summary_writer *>(nullptr,
+                                             [&] { return static_cast<tutti_summary_writer *>(object->writer()); });
 }

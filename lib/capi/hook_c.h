@@ -5,6 +5,7 @@
 #define TUTTI_CAPI_HOOK_C_H_
 
 #include <tutti/hook.h>
+#include <tutti/summary.h>
 
 #include <functional>
 #include <map>
@@ -16,6 +17,8 @@
 #include "capi/handles.h"
 #include "capi/host_call.h"
 #include "estimator/hook.h"
+#include "monitor/prometheus.h"
+#include "monitor/summary_writer.h"
 
 namespace tutti::impl::capi {
 
@@ -57,6 +60,19 @@ class HooksObject : public base::Object {
   std::vector<HookEntry> entries_;  // guarded by mutex_
 };
 
+/// Who writes summaries (summary/summary_writer_c.cc).
+class SummaryWriterObject : public base::Object {
+ public:
+  explicit SummaryWriterObject(Ref<monitor::SummaryWriter> made) : writer(std::move(made)) {}
+  const Ref<monitor::SummaryWriter> writer;
+};
+
+/// The newest numbers of a training.
+class PrometheusObject : public base::Object {
+ public:
+  const Ref<monitor::PrometheusPage> page = base::make_ref<monitor::PrometheusPage>();
+};
+
 /// What one event tells. Lives during the hook's call.
 class HookEventObject : public base::Object {
  public:
@@ -68,10 +84,20 @@ class HookEventObject : public base::Object {
   double remaining_seconds = 0;
   std::map<std::string, double, std::less<>> metrics;
   std::string checkpoint;
+  Ref<monitor::SummaryWriter> summaries;  // null where the run writes none
+
+  /// Its handle, made when it is first asked for; null where there is none.
+  void *writer();
+
+ private:
+  std::once_flag writer_once_;
+  LentHandle writer_;
 };
 
 extern constinit HandleType<HooksObject> hooks_handles;
 extern constinit HandleType<HookEventObject> hook_event_handles;
+extern constinit HandleType<SummaryWriterObject> summary_writer_handles;
+extern constinit HandleType<PrometheusObject> prometheus_handles;
 
 /// The entries of an optional argument.
 Result<std::vector<HookEntry>> find_hooks(const tutti_hooks *hooks);

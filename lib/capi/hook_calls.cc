@@ -36,6 +36,7 @@ Ref<HookEventObject> to_object(const estimator::Event &event, EventRate &rate) {
     if (value.is_number()) object->metrics.emplace(value.name, value.value);
   }
   object->checkpoint = event.checkpoint_path;
+  if (event.control != nullptr) object->summaries = event.control->summary_writer();
   set_speed(event, rate, *object);
   return object;
 }

@@ -91,15 +91,15 @@ Result<EvaluateResult> Estimator::evaluate_version(const Ref<checkpoint::WeightV
   result.global_step = report->step;
   result.examples = report->examples;
   result.batches = report->batches;
-  write_summary(result);
+  write_summary(result, report->summaries);
   return result;
 }
 
-void Estimator::write_summary(const EvaluateResult &result) {
+void Estimator::write_summary(const EvaluateResult &result, std::span<const monitor::ShownSummary> shown) {
   std::vector<monitor::TaggedValue> numbers;
   for (const NamedNumber &value : result.values)
     if (value.is_number()) numbers.emplace_back(value.name, value.value);
-  state_->summaries.add_evaluation(result.global_step, numbers);
+  state_->summaries.add_evaluation(result.global_step, numbers, shown);
 }
 
 // Evaluations at the same time each have their own; one is kept for the next.

@@ -70,7 +70,7 @@ class Estimator : public base::Object {
 
   base::Result<EvaluateResult> evaluate_version(const base::Ref<checkpoint::WeightVersion> &version,
                                                 const EvaluateRequest &request);
-  void write_summary(const EvaluateResult &result);
+  void write_summary(const EvaluateResult &result, std::span<const monitor::ShownSummary> shown);
   /// One evaluation's, with the devices that it is for.
   struct Evaluating {
     distribute::StrategyRef strategy;

@@ -47,6 +47,10 @@ void EstimatorState::use_whole_batches() {
                 " could not");
 }
 
+bool EstimatorState::shows_rows() const {
+  return config.save_summary_steps > 0 && (summaries.is_on() || strategy_->workers().count > 1);
+}
+
 ThreadShares EstimatorState::thread_shares() const {
   const int32_t chosen = strategy() == whole_batches_ ? whole_batches_->threads_per_replica() : 0;
   return share_threads(environment, strategy()->replica_count(), std::max<int64_t>(chosen, config.threads_per_replica));
@@ -61,6 +65,7 @@ distribute::PredictOptions EstimatorState::predict_options(const distribute::Str
   options.program_cache_size = static_cast<int32_t>(config.program_cache_size);
   options.tracer = environment.tracer;
   options.collective_timeout_ms = config.collective_timeout_ms;
+  options.shows_rows = shows_rows();
   return options;
 }
 

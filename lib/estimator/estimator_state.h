@@ -50,6 +50,8 @@ class EstimatorState : public base::Object {
   DatasetParts parts;
   /// On the first of several workers alone.
   monitor::RunSummaries summaries;
+  /// Steps and evaluations show the rows of the model's summaries, or with several workers may have to, for the first.
+  bool shows_rows() const;
 
   const distribute::StrategyRef &strategy() const {
     return uses_whole_batches_.load(std::memory_order_acquire) ? whole_batches_ : strategy_;

@@ -31,6 +31,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "distribute/train/trainer.h"
+#include "monitor/summary_writer.h"
 #include "tensor/tensor.h"
 
 namespace tutti::impl::estimator {
@@ -62,6 +63,8 @@ class RunControl {
   virtual base::Status set_host_scalar(std::string_view scalar, double value) = 0;
   virtual base::Result<tensor::Tensor> get_variable(std::string_view variable) = 0;
   virtual base::Status set_variable(std::string_view variable, const tensor::Tensor &value) = 0;
+  /// Among the run's own summaries; null where it writes none.
+  virtual base::Ref<monitor::SummaryWriter> summary_writer() { return {}; }
   /// Gradient of the last step; FAILED_PRECONDITION unless the run keeps gradients.
   virtual base::Result<tensor::Tensor> gradient(std::string_view variable) = 0;
 };

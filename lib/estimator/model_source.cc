@@ -137,6 +137,7 @@ Result<StepModel> build_step_model(const ModelFunction &function, Mode mode, con
     complete_training(builder);
   }
   TUTTI_ASSIGN(graph::Model model, builder.finish());
+  model.summaries.clear();  // nobody looks at those of a loop of the program
   if (mode == Mode::train) {
     TUTTI_TRY(check_trains(model));
   } else {

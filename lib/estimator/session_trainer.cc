@@ -43,6 +43,7 @@ Status SessionTrainer::open_trainer(const graph::Model &model, const data::Eleme
   options.threads_per_replica = state_.thread_shares().per_device;
   options.completed_steps = &state_.completed_steps;
   options.tracer = state_.environment.tracer;
+  options.shows_rows = state_.shows_rows();
   options.cancel = cancel;
   if (input.batch_size > 0) options.typical_rows = input.batch_size;
   Result<std::unique_ptr<distribute::Trainer>> opened = distribute::Trainer::open(model, state_.strategy(), options);

@@ -118,11 +118,13 @@ Result<std::vector<tensor::Tensor>> TrainSession::pieces_of_all(std::span<const 
 // Runs to the next step that somebody wants to see. True when it ended a pass.
 Result<bool> TrainSession::run_chunk(int64_t last_step) {
   if (passes_.is_between()) TUTTI_TRY(passes_.attach(*trainer_));
+  const bool shows = begin_showing();
   const Result<distribute::RunReport> ran = trainer_.run(chunk_steps(last_step), request_.cancel.get());
   const Status accounted = account(ran.ok() ? &*ran : nullptr);
   TUTTI_TRY(ran);
   TUTTI_TRY(accounted);
   if (step() >= next_histogram_) write_histograms();
+  if (shows && ran->steps > 0) TUTTI_TRY(write_shown());
   const distribute::RunReport &report = *ran;
   if (report.steps > 0) {
     Event event = event_of(EventKind::step);
@@ -148,6 +150,7 @@ int64_t TrainSession::chunk_steps(int64_t last_step) const {
   if (const distribute::StepSamples *samples = trainer_->samples(); samples != nullptr)
     wanted = std::min(wanted, samples->steps_until_full(step()));
   wanted = std::min(wanted, next_histogram_ - step());
+  wanted = std::min(wanted, is_shown_next() ? 1 : next_shown_ - 1 - step());
   return std::clamp<int64_t>(static_cast<int64_t>(affordable), 1, std::max<int64_t>(wanted, 1));
 }
 
@@ -158,6 +161,7 @@ Status TrainSession::account(const distribute::RunReport *report) {
   passes_.add_examples(statistics_.examples() - examples);
   state_->completed_steps.store(step(), std::memory_order_relaxed);
   if (!statistics_.warning().empty()) state_->logger().warning(statistics_.warning());
+  if (report != nullptr && state_->summaries.is_on()) distribute::add_times(device_times_, report->times);
   write_summaries(examples, input_wait_ns);
   return added;
 }

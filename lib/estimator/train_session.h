@@ -113,6 +113,16 @@ class TrainSession : private RunControl {
   /// Summaries of the steps that were sampled in a run, before which the session had these rows and waits for input.
   void write_summaries(int64_t examples, int64_t input_wait_ns);
   void write_histograms();
+  /// Of each device, about once a second: the share of time in which it computed, and its memory.
+  void write_device_use();
+  /// Whether the run that begins is of one step that the model is looked at in; tells the trainer.
+  bool begin_showing();
+  /// What the model shows of itself in the step that has just ended, with what other workers have of it.
+  base::Status write_shown();
+  base::Result<std::vector<monitor::ShownSummary>> look_at_step();
+  base::Status add_other_workers(std::span<monitor::ShownSummary> shown);
+  /// The next step is one that the model is looked at in.
+  bool is_shown_next() const { return step() + 1 == next_shown_; }
   /// What is trained and how, for people.
   base::JsonObject summary_settings() const;
   base::Status end_pass();
@@ -143,6 +153,7 @@ class TrainSession : private RunControl {
   base::Result<tensor::Tensor> get_variable(std::string_view variable) override {
     return trainer_.get_variable(variable);
   }
+  base::Ref<monitor::SummaryWriter> summary_writer() override;
   base::Status set_variable(std::string_view variable, const tensor::Tensor &value) override {
     return trainer_.set_variable(variable, value);
   }
@@ -157,6 +168,9 @@ class TrainSession : private RunControl {
   HookList hooks_;
   bool hook_stop_ = false;
   int64_t next_histogram_ = INT64_MAX;                              // the step whose distributions are written next
+  std::vector<distribute::StepTimes> device_times_;                 // since they were written
+  int64_t devices_seen_ns_ = 0;                                     // of the clock of base::now_ns(); 0: never
+  int64_t next_shown_ = INT64_MAX;                                  // the step whose images are
   double deadline_secs_ = std::numeric_limits<double>::infinity();  // of the clock of base::now_ns()
   SessionStatistics statistics_;
   SessionLog log_;

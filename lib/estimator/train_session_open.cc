@@ -10,6 +10,7 @@
 #include "estimator/restored_run.h"
 #include "estimator/train_session.h"
 #include "graph/rate_factor.h"
+#include "tensor/packed_pieces.h"
 
 namespace tutti::impl::estimator {
 
@@ -41,6 +42,24 @@ std::vector<std::string> value_names(const distribute::Trainer &trainer) {
     if (trainer.model().graph.value(value).dims.empty()) names.push_back(metric);
   return names;
 }
+
+// Every so many steps from `next` on: the first one that is still to come.
+int64_t next_step_behind(int64_t next, int64_t every, int64_t step) {
+  return next + every * std::max<int64_t>(1, (step - next) / every + 1);
+}
+
+/// Lasts longer than the run, if somebody keeps it.
+class RunWriter : public monitor::SummaryWriter {
+ public:
+  explicit RunWriter(Ref<EstimatorState> state) : state_(std::move(state)) {}
+
+  const std::string &folder() const override { return state_->summaries.folder(); }
+  void add(int64_t step, const monitor::Summary &summary) override { state_->summaries.add(step, summary); }
+  void flush() override { state_->summaries.flush(); }
+
+ private:
+  const Ref<EstimatorState> state_;
+};
 
 // For people: what is neither number nor truth value as text.
 Json setting_of(const graph::Attribute &attribute) {
@@ -119,7 +138,76 @@ void TrainSession::begin_summaries() {
   if (distribute::StepSamples *samples = trainer_->samples(); samples != nullptr)
     samples->start(step() + 1, state_->summaries.is_on() ? state_->config.save_summary_steps : 0);
   if (state_->summaries.is_on() && state_->config.save_histogram_steps > 0) next_histogram_ = step() + 1;
+  const auto is_looked_at = [](const graph::SummarySpec &summary) {
+    return summary.kind == graph::SummaryKind::histogram || summary.kind == graph::SummaryKind::image;
+  };
+  next_shown_ = INT64_MAX;
+  if (state_->shows_rows() && std::ranges::any_of(trainer_->model().summaries, is_looked_at)) next_shown_ = step() + 1;
   state_->summaries.begin(step());
+  monitor::Summary texts;
+  for (const graph::SummarySpec &summary : trainer_->model().summaries)
+    if (summary.kind == graph::SummaryKind::text) texts.add_text(summary.name, summary.text);
+  if (!texts.is_empty()) state_->summaries.add(step(), texts);
+}
+
+base::Ref<monitor::SummaryWriter> TrainSession::summary_writer() {
+  if (!state_->summaries.is_on()) return {};
+  return base::make_ref<RunWriter>(state_);
+}
+
+bool TrainSession::begin_showing() {
+  // Step functions make steps, too.
+  if (next_shown_ <= step()) next_shown_ = next_step_behind(next_shown_, state_->config.save_summary_steps, step());
+  trainer_->show_rows(is_shown_next());
+  return is_shown_next();
+}
+
+Status TrainSession::write_shown() {
+  next_shown_ += state_->config.save_summary_steps;
+  Result<std::vector<monitor::ShownSummary>> shown = look_at_step();
+  const bool is_alone = state_->strategy()->workers().count == 1;
+  if (!shown.ok() && is_alone) {
+    state_->warn_once(base::concat("a summary for TensorBoard is missing: ", shown.status().to_string()));
+    return Status();
+  }
+  TUTTI_TRY(shown);
+  TUTTI_TRY(add_other_workers(*shown));
+  monitor::Summary summary;
+  for (const monitor::ShownSummary &one : *shown)
+    one.write(summary);
+  if (!summary.is_empty()) state_->summaries.add(step(), summary);
+  return Status();
+}
+
+// Of this worker.
+Result<std::vector<monitor::ShownSummary>> TrainSession::look_at_step() {
+  std::vector<monitor::ShownSummary> all;
+  for (const graph::SummarySpec &spec : trainer_->model().summaries) {
+    if (spec.kind == graph::SummaryKind::scalar || spec.kind == graph::SummaryKind::text) continue;
+    monitor::ShownSummary &shown = all.emplace_back(monitor::ShownSummary{spec});
+    TUTTI_ASSIGN(const std::vector<tensor::Tensor> pieces, trainer_->summary(spec));
+    for (const tensor::Tensor &piece : pieces)
+      TUTTI_TRY(shown.add(piece));
+  }
+  return all;
+}
+
+Status TrainSession::add_other_workers(std::span<monitor::ShownSummary> shown) {
+  const distribute::Workers &workers = state_->strategy()->workers();
+  if (workers.count == 1) return Status();
+  std::vector<tensor::Tensor> own;
+  for (const monitor::ShownSummary &one : shown)
+    if (one.spec.has_rows) TUTTI_TRY(one.put(own));
+  TUTTI_ASSIGN(const auto all, trainer_.exchange_with_workers(tensor::pieces_to_bytes(own), request_.cancel.get()));
+  for (size_t w = 0; w < all.size(); ++w) {
+    if (w == static_cast<size_t>(workers.index)) continue;
+    std::vector<tensor::Tensor> sent;
+    TUTTI_TRY(tensor::pieces_from_bytes(all[w], sent));
+    std::span<const tensor::Tensor> left(sent);
+    for (monitor::ShownSummary &one : shown)
+      if (one.spec.has_rows) TUTTI_TRY(one.take(left));
+  }
+  return Status();
 }
 
 void TrainSession::write_summaries(int64_t examples, int64_t input_wait_ns) {
@@ -141,14 +229,30 @@ void TrainSession::write_summaries(int64_t examples, int64_t input_wait_ns) {
                      .values = samples->values(i)});
   }
   state_->summaries.add_steps(steps, samples->names());
+  if (!steps.empty()) write_device_use();
   samples->clear();
   state_->summaries.flush_if_due();
 }
 
+void TrainSession::write_device_use() {
+  constexpr int64_t interval_ns = 1'000'000'000;
+  const int64_t now = base::now_ns();
+  if (devices_seen_ns_ != 0 && now - devices_seen_ns_ < interval_ns) return;
+  const distribute::StepShares shares = distribute::shares_of(device_times_, trainer_->device_names());
+  if (shares.steps == 0) return;  // all that there were built programs
+  devices_seen_ns_ = now;
+  device_times_.clear();
+  monitor::Summary summary;
+  for (const distribute::DeviceShares &device : shares.devices)
+    summary.add_scalar("device_use/" + device.device, 1 - device.idle());
+  for (const NamedNumber &memory : trainer_->memory_in_use())
+    summary.add_scalar(base::concat("memory/", memory.name, "_bytes"), memory.value);
+  if (!summary.is_empty()) state_->summaries.add(step(), summary);
+}
+
 // Those of a step that has just ended; what cannot be read is told once and left out.
 void TrainSession::write_histograms() {
-  const int64_t every = state_->config.save_histogram_steps;
-  next_histogram_ += every * std::max<int64_t>(1, (step() - next_histogram_) / every + 1);
+  next_histogram_ = next_step_behind(next_histogram_, state_->config.save_histogram_steps, step());
   monitor::Summary summary;
   double squares = 0;
   for (const graph::VariableSpec &variable : trainer_->model().variables) {
@@ -167,7 +271,9 @@ void TrainSession::write_histograms() {
       if (is_gradient) squares += histogram.sum_of_squares();
     }
   }
-  if (state_->strategy()->workers().count == 1) summary.add_scalar("gradient_norm", std::sqrt(squares));
+  // Where gradients are clipped by it, steps report it themselves.
+  const bool is_reported = trainer_->plan().find("report/gradient_norm") != nullptr;
+  if (state_->strategy()->workers().count == 1 && !is_reported) summary.add_scalar("gradient_norm", std::sqrt(squares));
   state_->summaries.add(step(), summary);
 }
 
@@ -217,6 +323,8 @@ std::vector<std::string> TrainSession::settings() const {
     all.push_back(base::concat("run option ", name, ": ", value.dump()));
   all.push_back(base::concat("the last step: ", goal_.last_step().value_or(-1)));
   all.push_back(base::concat("the last epoch: ", goal_.end_epoch(), " from epoch ", passes_.epoch()));
+  if (!trainer_->model().summaries.empty())
+    all.push_back(base::concat("run option save_summary_steps: ", state_->config.save_summary_steps));
   for (std::string &setting : passes_.settings())
     all.push_back(std::move(setting));
   return all;

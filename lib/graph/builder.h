@@ -180,6 +180,8 @@ class GraphBuilder {
   void add_penalty(const Penalty &penalty);
   void set_output(std::string_view name, ValueId value);
   void add_metric(std::string_view name, ValueId value);
+  /// The name is no metric's; `has_rows` is found out here.
+  void add_summary(SummarySpec summary);
   /// The variable gets this value at the end of a training step.
   void assign(std::string_view variable_full_name, ValueId new_value);
   /// The rule of training; may be given before or after set_gradients and set_clip_global_norm.
@@ -255,6 +257,7 @@ class GraphBuilder {
   void constrain_variable(VariableSpec &variable, ConstraintSpec constraint);
   VariableSpec *require_variable(std::string_view purpose, std::string_view full_name);
   bool check_free(std::string_view what, std::string_view name, bool taken);
+  bool check_summary(const SummarySpec &summary);
 
   Graph graph_;
   Model model_;

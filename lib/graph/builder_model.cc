@@ -3,6 +3,9 @@
 // GraphBuilder: the parts of a model.
 #include <fnmatch.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/name_suggestions.h"
 #include "base/text.h"
 #include "graph/batch.h"
@@ -136,7 +139,60 @@ void GraphBuilder::add_metric(std::string_view name, ValueId value) {
                                 ", expected a scalar, or a tensor whose shape does not depend on the batch"));
     return;
   }
+  if (model_.find_summary(name) != nullptr) {
+    fail(base::already_exists(what, ": there is a summary of this name; choose another"));
+    return;
+  }
   model_.metrics.emplace(std::string(name), value);
+}
+
+// Curves that every run has.
+static bool is_taken_by_runs(std::string_view name) {
+  constexpr std::string_view names[] = {"loss",          "learning_rate",       "loss_scale",
+                                        "skipped_steps", "gradient_norm",       "global_step/sec",
+                                        "examples/sec",  "input_wait_fraction", "settings"};
+  return std::ranges::find(names, name) != std::end(names);
+}
+
+// Whether the value is what its kind needs; or an error.
+bool GraphBuilder::check_summary(const SummarySpec &summary) {
+  const std::string what = base::concat("summary '", summary.name, "'");
+  const Dims &shape = dims(summary.value);
+  const tensor::DType type = dtype(summary.value);
+  const std::string got = base::concat(what, " is ", tensor::name(type), " ", to_string(shape));
+  const BatchAxis batch = batch_axis(shape);
+  if (summary.kind == SummaryKind::scalar && !shape.empty()) {
+    fail(base::invalid_argument(got, ", expected a scalar: reduce it, for example with reduce_mean"));
+  } else if (type == tensor::DType::bytes) {
+    fail(base::invalid_argument(got, ", expected numbers"));
+  } else if (batch.kind == BatchAxis::Kind::mixed || (batch.kind == BatchAxis::Kind::none && !constant_shape(shape))) {
+    fail(base::invalid_argument(got, ", expected the batch on one axis, or a shape that does not depend on the data"));
+  }
+  if (!ok() || summary.kind != SummaryKind::image) return ok();
+  const bool has_images = shape.size() == 4 && (batch.axis <= 0 && batch.factor == 1);
+  const int64_t channels = has_images && shape[3].is_constant() ? shape[3].constant() : 0;
+  if (channels != 1 && channels != 3 && channels != 4) {
+    fail(base::invalid_argument(got, ", expected images: [images, height, width, 1, 3 or 4 channels]"));
+  } else if (type != tensor::DType::u8 && !tensor::is_floating(type)) {
+    fail(base::invalid_argument(got, ", expected images of u8, or of floating point numbers from 0 to 1"));
+  } else if (summary.most_images < 1) {
+    fail(base::invalid_argument(what, ": max_images is ", summary.most_images, ", expected at least 1"));
+  }
+  return ok();
+}
+
+void GraphBuilder::add_summary(SummarySpec summary) {
+  const std::string what = base::concat("summary '", summary.name, "'");
+  const bool has_value = summary.kind != SummaryKind::text;
+  if (has_value ? !check_top(what, summary.value) : !ok()) return;
+  if (!check_free("summary", summary.name, model_.find_summary(summary.name) != nullptr)) return;
+  if (model_.metrics.contains(summary.name) || is_taken_by_runs(summary.name)) {
+    fail(base::already_exists(what, ": summaries have a value of this name already; choose another"));
+    return;
+  }
+  if (has_value && !check_summary(summary)) return;
+  summary.has_rows = has_value && batch_axis(dims(summary.value)).kind == BatchAxis::Kind::carried;
+  model_.summaries.push_back(std::move(summary));
 }
 
 // By its name, to do something with it; null with an error when there is none.

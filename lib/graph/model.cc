@@ -93,6 +93,13 @@ const InputSpec *Model::find_feature(std::string_view feature_name) const {
   return nullptr;
 }
 
+const SummarySpec *Model::find_summary(std::string_view summary_name) const {
+  for (const SummarySpec &summary : summaries) {
+    if (summary.name == summary_name) return &summary;
+  }
+  return nullptr;
+}
+
 base::Result<Model> predict_model(const Model &model) {
   if (model.outputs.empty()) return base::failed_precondition("the model has no outputs to predict");
   GraphBuilder builder;

@@ -156,6 +156,18 @@ struct HostScalarSpec {
   double initial = 0;
 };
 
+enum class SummaryKind : uint8_t { scalar, histogram, image, text };
+
+/// What a model shows of itself, for people: of steps that are looked at, and of evaluations.
+struct SummarySpec {
+  SummaryKind kind = SummaryKind::scalar;
+  std::string name;
+  ValueId value = kNoValue;  ///< none of a text
+  bool has_rows = false;     ///< it carries the batch: parts of a batch have parts of it
+  int64_t most_images = 3;   ///< of a batch
+  std::string text{};
+};
+
 struct Model {
   Model();
   Model(const Model &other);
@@ -172,11 +184,13 @@ struct Model {
   std::map<std::string, ValueId, std::less<>> metrics;      // without rows
   std::map<std::string, ValueId, std::less<>> assignments;  // variable name → its new value
   ValueId loss = kNoValue;                                  // scalar; absent for PREDICT
+  std::vector<SummarySpec> summaries{};                     // by different names; none for PREDICT
   std::optional<TrainSpec> train;
   std::vector<HostScalarSpec> host_scalars;
 
   const VariableSpec *find_variable(std::string_view variable_name) const;
   const InputSpec *find_feature(std::string_view feature_name) const;
+  const SummarySpec *find_summary(std::string_view summary_name) const;
 };
 
 /// The part of a model that prediction needs: nodes, features and variables its outputs depend on. Value ids change.

@@ -77,6 +77,41 @@ Status Histogram::add(const tensor::Tensor &tensor) {
   return has_numbers ? Status() : base::invalid_argument("expected numbers for a histogram, got ", tensor.describe());
 }
 
+void Histogram::add(const Histogram &other) {
+  for (size_t i = 0; i < buckets_.size(); ++i)
+    buckets_[i] += other.buckets_[i];
+  count_ += other.count_;
+  not_finite_ += other.not_finite_;
+  minimum_ = std::min(minimum_, other.minimum_);
+  maximum_ = std::max(maximum_, other.maximum_);
+  sum_ += other.sum_;
+  squares_ += other.squares_;
+}
+
+std::vector<double> Histogram::state() const {
+  std::vector<double> state(buckets_.begin(), buckets_.end());
+  state.insert(state.end(),
+               {static_cast<double>(count_), static_cast<double>(not_finite_), minimum_, maximum_, sum_, squares_});
+  return state;
+}
+
+base::Result<Histogram> Histogram::from_state(std::span<const double> state) {
+  Histogram made;
+  const size_t buckets = made.buckets_.size();
+  if (state.size() != buckets + 6)
+    return base::invalid_argument("a histogram has ", buckets + 6, " numbers, got ", state.size());
+  for (size_t i = 0; i < buckets; ++i)
+    made.buckets_[i] = static_cast<int64_t>(state[i]);
+  const auto rest = state.subspan(buckets);
+  made.count_ = static_cast<int64_t>(rest[0]);
+  made.not_finite_ = static_cast<int64_t>(rest[1]);
+  made.minimum_ = rest[2];
+  made.maximum_ = rest[3];
+  made.sum_ = rest[4];
+  made.squares_ = rest[5];
+  return made;
+}
+
 double Histogram::sum_of_squares() const {
   return not_finite_ > 0 ? std::numeric_limits<double>::quiet_NaN() : squares_;
 }

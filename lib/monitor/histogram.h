@@ -8,6 +8,7 @@
 #define TUTTI_MONITOR_HISTOGRAM_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,13 @@ class Histogram {
   void add(double element);
   /// All elements of a tensor of numbers or booleans; INVALID_ARGUMENT for texts.
   base::Status add(const tensor::Tensor &tensor);
+
+  /// Elements of another one.
+  void add(const Histogram &other);
+  /// What it has, as numbers that another process makes one of.
+  std::vector<double> state() const;
+  /// INVALID_ARGUMENT where it is of no histogram.
+  static base::Result<Histogram> from_state(std::span<const double> state);
 
   int64_t count() const { return count_; }
   int64_t not_finite() const { return not_finite_; }

@@ -100,12 +100,15 @@ void RunSummaries::describe(int64_t time_ns, int64_t step, const graph::Graph &g
   add(training_, {.time_ns = time_ns, .step = step, .kind = EventKind::graph, .message = definition});
 }
 
-void RunSummaries::add_evaluation(int64_t step, std::span<const TaggedValue> values) {
+void RunSummaries::add_evaluation(int64_t step, std::span<const TaggedValue> values,
+                                  std::span<const ShownSummary> shown) {
   if (!is_on()) return;
   const std::lock_guard lock(mutex_);
   summary_.clear();
   for (const auto &[tag, value] : values)
     summary_.add_scalar(tag, value);
+  for (const ShownSummary &one : shown)
+    one.write(summary_);
   add(evaluation_, wall_time_ns(), step);
   // The next one may be hours away.
   note(evaluation_.file.flush());

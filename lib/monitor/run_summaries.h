@@ -30,6 +30,7 @@
 #include "base/status.h"
 #include "graph/graph.h"
 #include "monitor/event_file.h"
+#include "monitor/shown_summary.h"
 #include "monitor/summary.h"
 
 namespace tutti::impl::monitor {
@@ -58,6 +59,7 @@ class RunSummaries {
   ~RunSummaries();
 
   bool is_on() const { return !options_.folder.empty(); }
+  const std::string &folder() const { return options_.folder; }
   /// A training begins behind `step`: what was written of later ones holds no more.
   void begin(int64_t step);
   /// The values by their names, and since the seen step before it, of this training, "global_step/sec", "examples/sec"
@@ -73,7 +75,7 @@ class RunSummaries {
   void describe(int64_t time_ns, int64_t step, const graph::Graph &graph, const base::JsonObject &settings,
                 std::span<const std::string> metrics);
   /// To those of evaluations, with the step of the weights.
-  void add_evaluation(int64_t step, std::span<const TaggedValue> values);
+  void add_evaluation(int64_t step, std::span<const TaggedValue> values, std::span<const ShownSummary> shown = {});
 
   /// Writes what has waited for flush_secs.
   void flush_if_due();

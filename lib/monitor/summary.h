@@ -14,6 +14,8 @@
 #ifndef TUTTI_MONITOR_SUMMARY_H_
 #define TUTTI_MONITOR_SUMMARY_H_
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -40,6 +42,11 @@ class Summary {
   void add_text(std::string_view tag, std::string_view text);
 
   void add_histogram(std::string_view tag, const Histogram &histogram);
+  /// Images of one size, as PNG files.
+  void add_images(std::string_view tag, int64_t height, int64_t width, std::span<const std::string> files);
+  /// A matrix of f32 for a plug-in of TensorBoard, and what that wants to know of it.
+  void add_matrix(std::string_view tag, std::string_view plugin, std::string_view content, int64_t rows,
+                  std::span<const float> elements);
   /// What a plug-in of TensorBoard wants to know of a run, a message of its own, in place of a value.
   void add_plugin_content(std::string_view tag, std::string_view plugin, std::string_view content);
 

@@ -7,6 +7,7 @@ there already. Everything that the program expects must be read by TensorBoard's
 training takes back steps) and by tbparse, with the same values, steps and times. Ends with status 77, and says so, where
 TensorBoard or tbparse is missing.
 """
+import io
 import json
 import math
 import os
@@ -17,6 +18,8 @@ import tempfile
 SKIPPED = 77
 try:
     os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+    import numpy
+    from PIL import Image
     from tbparse import SummaryReader
     from tensorboard.backend.event_processing import event_accumulator, plugin_event_accumulator
     from tensorboard.compat.proto import graph_pb2
@@ -85,6 +88,54 @@ def check_histograms(folder, expected, times):
     return len(expected)
 
 
+def near(got, expected):
+    return len(got) == len(expected) and all(abs(a - b) <= 1e-9 * max(1, abs(b)) for a, b in zip(got, expected))
+
+
+def pixels_of(images):
+    """Of texts of a tensor: width, height, and files."""
+    width, height = int(images[0]), int(images[1])
+    pixels = [numpy.atleast_3d(numpy.asarray(Image.open(io.BytesIO(file)))) for file in images[2:]]
+    check(all(one.shape[:2] == (height, width) for one in pixels), f'images are not of {width} x {height}')
+    return numpy.stack(pixels)
+
+
+def as_colors(numbers):
+    """As TensorFlow makes colours of floating point numbers (tf.image.convert_image_dtype)."""
+    return numpy.clip(numpy.asarray(numbers) * 255.5, 0, 255).astype(numpy.uint8)
+
+
+def check_image(tag, images, dims, numbers):
+    wanted = as_colors(numpy.float32(numbers)).reshape(dims)
+    got = pixels_of(images)
+    check(got.shape == wanted.shape and (got == wanted).all(), f'the images "{tag}" are {got}, expected {wanted}')
+
+
+def check_shown(folder, expected, times):
+    """Summaries of a model: scalars, histograms, images and a text."""
+    new = plugin_event_accumulator.EventAccumulator(folder, EVERYTHING).Reload()
+    old = event_accumulator.EventAccumulator(folder, EVERYTHING).Reload()
+    check_scalars(folder, expected['scalars'], times)
+    for tag, step, numbers in expected['histograms']:
+        value = next(event.histogram_value for event in old.Histograms(tag) if event.step == step)
+        check(near([value.min, value.max, value.num, value.sum, value.sum_squares], numbers), f'"{tag}" is {value}')
+    frame = SummaryReader(folder).tensors
+    for tag, step, dims, numbers in expected['images']:
+        check(new.SummaryMetadata(tag).plugin_data.plugin_name == 'images', f'"{tag}" is no image')
+        event = next(event for event in new.Tensors(tag) if event.step == step)
+        check_image(tag, tensor_util.make_ndarray(event.tensor_proto), dims, numbers)
+        rows = frame[(frame['tag'] == tag) & (frame['step'] == step)]
+        check(len(rows) == 1, f'tbparse reads {len(rows)} tensors "{tag}" at step {step}')
+        check_image(tag, rows['value'].iloc[0], dims, numbers)
+    tag, text = expected['text']
+    check(new.SummaryMetadata(tag).plugin_data.plugin_name == 'text', f'"{tag}" is no text')
+    got = tensor_util.make_ndarray(new.Tensors(tag)[0].tensor_proto)[0].decode()
+    check(got == text, f'"{tag}" is {got!r}')
+    texts = SummaryReader(folder).text
+    check(text in list(texts[texts['tag'] == tag]['value']), f'tbparse reads other texts: {texts}')
+    return len(expected['images'])
+
+
 def check_settings(folder, expected):
     """As text, as hyper-parameters of the run, and the graph."""
     new = plugin_event_accumulator.EventAccumulator(folder, EVERYTHING).Reload()
@@ -119,6 +170,11 @@ def check_run(folder):
     curves += check_scalars(run, {'gradient_norm': expected['gradient_norms']}, times)
     histograms = check_histograms(run, expected['histograms'], times)
     nodes = check_settings(run, expected['settings'])
+    shown = expected['shown']
+    times = (shown['began'], shown['ended'])
+    images = check_shown(os.path.join(folder, 'shown'), shown['training'], times)
+    images += check_shown(os.path.join(folder, 'shown/eval'), shown['evaluation'], times)
+    print(f'TensorBoard and tbparse read {images} images of models as expected')
     print(f'TensorBoard and tbparse read {curves} curves, {histograms} histograms, the settings and a graph of {nodes} '
           'nodes as expected')
 

@@ -47,11 +47,14 @@ class Folder {
   std::string path_;
 };
 
+/// Element i of the features of the datasets.
+float feature_at(int64_t i) { return static_cast<float>(i * 7 % 11) / 11; }
+
 tutti::Dataset make_dataset(int64_t rows, int64_t batch, bool endless, tutti_context *context) {
   std::vector<float> x(static_cast<size_t>(rows) * 4);
   std::vector<int32_t> y(static_cast<size_t>(rows));
   for (size_t i = 0; i < x.size(); ++i)
-    x[i] = static_cast<float>(i * 7 % 11) / 11;
+    x[i] = feature_at(static_cast<int64_t>(i));
   for (size_t i = 0; i < y.size(); ++i)
     y[i] = x[i * 4] > 0.5F ? 1 : 0;
   const tutti::Tensor features(TUTTI_DTYPE_F32, {rows, 4}, x.data(), rows * 16);
@@ -78,6 +81,36 @@ void model(tutti::Graph g, int32_t mode) {
   tutti_optimizer_adam(g, tutti_schedule_constant(g, 1e-2), nullptr);
 }
 
+// Of the model's summaries. Two scalars differ in case alone.
+constexpr const char *kMean = "Shown/mean of x", *kOtherMean = "shown/Mean of x", *kSquares = "squares of weights";
+constexpr const char *kInput = "shown/x", *kHidden = "hidden", *kKernel = "kernel", *kImages = "images/grüße, 2 x 2";
+constexpr const char *kFilters = "filters", *kNotes = "notes";
+constexpr const char *kText = "# Notes\n\nwhat *this* is";
+
+constexpr bool kHasImages = READS_PNG != 0;
+
+// The same with summaries, of which metrics, or the data, say what they must be.
+void shown_model(tutti::Graph g, int32_t mode) {
+  model(g, mode);
+  const tutti_value x = g.feature("x");
+  const tutti_value mean = tutti_reduce_mean(g, x, nullptr);
+  const int64_t dims[] = {8, 2}, one_row[] = {TUTTI_DIM_BATCH, 2, 2, 1}, one_filter[] = {1, 8, 2, 1};
+  const tutti_value kernel = tutti_graph_variable(g, "shown", TUTTI_DTYPE_F32, dims, 2, "random_uniform", 1.0, 0);
+  if (mode != TUTTI_MODE_PREDICT) tutti_graph_add_metric(g, "mean of x", mean);
+  tutti_summary_scalar(g, kMean, mean);
+  tutti_summary_scalar(g, kOtherMean, tutti_neg(g, mean));
+  tutti_summary_scalar(g, kSquares, tutti_reduce_sum(g, tutti_mul(g, kernel, kernel), nullptr));
+  tutti_summary_histogram(g, kInput, x);
+  tutti_summary_histogram(g, kHidden, tutti_mul(g, x, tutti_graph_constant(g, TUTTI_DTYPE_F32, -4.0)));
+  tutti_summary_histogram(g, kKernel, kernel);
+  tutti_summary_text(g, kNotes, kText);
+  if (!kHasImages) return;
+  tutti_summary_image(g, kImages, tutti_reshape(g, x, one_row, 4), 5);
+  tutti_summary_image(g, kFilters, tutti_reshape(g, kernel, one_filter, 4), 0);
+}
+
+using Model = void (*)(tutti::Graph, int32_t);
+
 /// Curves by their tags.
 using Curves = std::map<std::string, Points>;
 
@@ -90,15 +123,18 @@ struct Distribution {
 /// By tags and steps.
 using Distributions = std::map<std::string, std::map<int64_t, Distribution>>;
 
-Distribution distribution_of(const tutti::Tensor &tensor) {
-  const auto *const elements = static_cast<const float *>(tutti_tensor_get_data(tensor));
+Distribution distribution_of(const std::vector<float> &elements) {
   Distribution all{elements[0], elements[0]};
-  for (int64_t i = 0; i < tutti_tensor_get_element_count(tensor); ++i) {
-    const double element = elements[i];
+  for (const double element : elements) {
     all = {std::min(all.minimum, element), std::max(all.maximum, element), all.count + 1, all.sum + element,
            all.squares + element * element};
   }
   return all;
+}
+
+Distribution distribution_of(const tutti::Tensor &tensor) {
+  const auto *const elements = static_cast<const float *>(tutti_tensor_get_data(tensor));
+  return distribution_of(std::vector<float>(elements, elements + tutti_tensor_get_element_count(tensor)));
 }
 
 /// A run in two trainings, with evaluations: what its hooks saw of training steps and of evaluations, and of variables
@@ -107,6 +143,7 @@ struct Seen {
   Curves training, evaluation;
   Distributions histograms;
   Points gradient_norms;
+  tutti::Tensor kernel{};       ///< the variable that shown_model() shows
   double began = 0, ended = 0;  ///< seconds since 1970
 };
 
@@ -117,6 +154,10 @@ void note(Curves &curves, const tutti_hook_event *event, bool has_rate) {
   curves["loss"].emplace_back(step, tutti_hook_event_get_loss(event));
   for (const char *name : kMetrics)
     curves[name].emplace_back(step, tutti_hook_event_get_metric(event, name));
+  const double mean = tutti_hook_event_get_metric(event, "mean of x");
+  if (!std::isnan(mean)) curves["mean of x"].emplace_back(step, mean);
+  const double norm = tutti_hook_event_get_metric(event, "gradient_norm");
+  if (!std::isnan(norm)) curves["gradient_norm"].emplace_back(step, norm);
   if (has_rate) curves["learning_rate"].emplace_back(step, tutti_hook_event_get_metric(event, "learning_rate"));
 }
 
@@ -132,13 +173,14 @@ void note(Seen &seen, tutti::Estimator &estimator, int64_t step) {
 }
 
 /// `histograms`: steps between them, 0 = none.
-Seen train(const std::string &folder, int devices, int64_t every, int64_t histograms) {
+Seen train(const std::string &folder, int devices, int64_t every, int64_t histograms,
+           const Model &trained_model = model, int64_t accumulation = 1) {
   Seen seen;
   seen.began = now();
   const tutti::Context context(tutti::Options("context").set("backend", "cpu").set("logical_devices", devices));
   tutti::Options run("run");
   run.set("model_dir", folder).set("save_summary_steps", every).set("determinism", "repeatable");
-  run.set("save_histogram_steps", histograms);
+  run.set("save_histogram_steps", histograms).set("accumulation_steps", accumulation);
   tutti::Hooks hooks;
   tutti::Estimator *trained = nullptr;
   const auto watch = [&](const tutti_hook_event *event) -> int32_t {
@@ -152,9 +194,10 @@ Seen train(const std::string &folder, int devices, int64_t every, int64_t histog
   hooks.add(watch, 1);
   const tutti::Dataset endless = make_dataset(60, 8, true, context), once = make_dataset(30, 8, false, context);
   for (int training = 0; training < 2; ++training) {
-    tutti::Estimator estimator(model, run, tutti::Strategy::mirrored(context), context);
+    tutti::Estimator estimator(trained_model, run, tutti::Strategy::mirrored(context), context);
     trained = &estimator;
     estimator.train_and_evaluate(endless, once, 6, tutti::Options("train").set("steps", 20), hooks);
+    if (trained_model == shown_model) seen.kernel = estimator.read_variable("shown");
   }
   seen.ended = now();
   return seen;
@@ -195,6 +238,35 @@ void test_run(void **) {
   }
 }
 
+// Where gradients are clipped by their norm steps report it, once, whether or not there are histograms.
+void clipped_model(tutti::Graph g, int32_t mode) {
+  model(g, mode);
+  if (mode == TUTTI_MODE_TRAIN) tutti_graph_set_gradient_clip_norm(g, 0.5);
+}
+
+void test_gradient_norm(void **) {
+  for (const int64_t histograms : {0, 4}) {
+    const Folder folder;
+    const Seen seen = train(folder / "run", 2, 2, histograms, clipped_model);
+    const auto norms = tutti::testing::curve(tutti::testing::decode_event_folder(folder / "run"), "gradient_norm");
+    assert_int_equal(norms.size(), 20);
+    assert_true(norms == due(seen.training.at("gradient_norm"), 2));
+  }
+}
+
+// Of each device, while steps run: about once a second.
+void test_device_use(void **) {
+  const Folder folder;
+  (void)train(folder / "run", 2, 1, 0);
+  const auto events = tutti::testing::decode_event_folder(folder / "run");
+  for (const char *tag : {"device_use/cpu:0", "device_use/cpu:1"}) {
+    const auto curve = tutti::testing::curve(events, tag);
+    assert_true(!curve.empty() && curve.size() < 20);
+    for (const auto &[step, share] : curve)
+      assert_true(share >= 0 && share <= 1);
+  }
+}
+
 Distributions histograms_in(const std::vector<DecodedEvent> &events) {
   using namespace tutti::testing;
   Distributions all;
@@ -220,6 +292,145 @@ void test_histograms(void **) {
     assert_int_equal(seen.histograms.size(), 8);  // of four variables
     assert_true(histograms_in(events) == seen.histograms);
   }
+}
+
+/// Texts of a tensor in an event: of images their width, height and files.
+std::vector<std::string> texts_of(const std::vector<DecodedEvent> &events, const std::string &tag, int64_t step) {
+  using namespace tutti::testing;
+  std::vector<std::string> texts;
+  for (const DecodedEvent &event : events) {
+    const auto value = event.values.find(tag);
+    if (event.step != step || value == event.values.end()) continue;
+    for (const auto &[number, text] : decode_message(field_of(value->second, 8)))
+      if (number == 8) texts.push_back(text);
+  }
+  return texts;
+}
+
+/// Features of so many rows of data from `row` on, which begin again after `rows`, times a factor.
+std::vector<float> features(int64_t row, int64_t count, int64_t rows, float factor = 1) {
+  std::vector<float> all;
+  for (int64_t r = row; r < row + count; ++r)
+    for (int64_t column = 0; column < 4; ++column)
+      all.push_back(feature_at(r % rows * 4 + column) * factor);
+  return all;
+}
+
+void assert_near(const Distribution &a, const Distribution &b) {
+  assert_true(a.minimum == b.minimum && a.maximum == b.maximum && a.count == b.count);
+  assert_true(std::abs(a.sum - b.sum) <= 1e-9 && std::abs(a.squares - b.squares) <= 1e-9);
+}
+
+void check_images(const std::vector<DecodedEvent> &events, const std::string &tag, int64_t step, size_t count,
+                  const char *width, const char *height) {
+  const std::vector<std::string> texts = texts_of(events, tag, step);
+  if (!kHasImages) return;
+  assert_int_equal(texts.size(), count + 2);
+  assert_true(texts[0] == width && texts[1] == height);
+  for (size_t i = 2; i < texts.size(); ++i)
+    assert_true(texts[i].starts_with("\x89PNG"));
+}
+
+// Of each step that is looked at: what metrics say, and what its rows are, whoever had them.
+void check_training(const std::vector<DecodedEvent> &events, const Seen &seen, int64_t every, int64_t batch) {
+  const auto mean = seen.training.find("mean of x");
+  const Points means = due(mean->second, every);
+  assert_true(tutti::testing::curve(events, kMean) == means);
+  const Points negated = tutti::testing::curve(events, kOtherMean), squares = tutti::testing::curve(events, kSquares);
+  assert_int_equal(negated.size(), means.size());
+  const auto histograms = histograms_in(events);
+  const std::vector<float> kernel(static_cast<const float *>(tutti_tensor_get_data(seen.kernel)),
+                                  static_cast<const float *>(tutti_tensor_get_data(seen.kernel)) + 16);
+  for (size_t i = 0; i < means.size(); ++i) {
+    const int64_t step = means[i].first, row = (step - 1) * batch;
+    assert_true(negated[i] == std::pair(step, -means[i].second));
+    assert_near(histograms.at(kInput).at(step), distribution_of(features(row, batch, 60)));
+    assert_near(histograms.at(kHidden).at(step), distribution_of(features(row, batch, 60, -4)));
+    assert_true(histograms.at(kKernel).at(step) == distribution_of(kernel));
+    assert_true(std::abs(squares[i].second - distribution_of(kernel).squares) <= 1e-5);
+    check_images(events, kImages, step, 5, "2", "2");
+    check_images(events, kFilters, step, 1, "2", "8");
+  }
+  assert_int_equal(histograms.at(kInput).size(), means.size());
+  assert_true(texts_of(events, kNotes, 0) == std::vector<std::string>{kText});
+}
+
+// Over all rows; images of the last batch, which has six rows.
+void check_evaluations(const std::vector<DecodedEvent> &events, const Seen &seen) {
+  const Points means = due(seen.evaluation.find("mean of x")->second, 1);
+  assert_true(tutti::testing::curve(events, kMean) == means);
+  const auto histograms = histograms_in(events);
+  for (const auto &[step, mean] : means) {
+    assert_near(histograms.at(kInput).at(step), distribution_of(features(0, 30, 60)));
+    check_images(events, kImages, step, 5, "2", "2");
+    check_images(events, kFilters, step, 1, "2", "8");
+    assert_true(texts_of(events, kNotes, step) == std::vector<std::string>{kText});
+  }
+}
+
+void test_summaries_of_the_model(void **) {
+  for (const int64_t accumulation : {1, 2}) {
+    for (const int devices : {1, 2, 3}) {
+      const Folder folder;
+      const Seen plain = train(folder / "plain", devices, 0, 0, shown_model, accumulation);
+      const Seen seen = train(folder / "run", devices, 7, 0, shown_model, accumulation);
+      assert_true(plain.training == seen.training && plain.evaluation == seen.evaluation);
+      check_training(tutti::testing::decode_event_folder(folder / "run"), seen, 7, 8 * accumulation);
+      check_evaluations(tutti::testing::decode_event_folder(folder / "run/eval"), seen);
+    }
+  }
+}
+
+/// What a model's mistake is called.
+std::string mistake(void (*add)(tutti::Graph)) {
+  static void (*added)(tutti::Graph) = nullptr;
+  added = add;
+  const tutti::Context context(tutti::Options("context").set("backend", "cpu").set("logical_devices", 1));
+  const auto function = [](tutti::Graph g, int32_t mode) {
+    model(g, mode);
+    added(g);
+  };
+  tutti::Estimator estimator(function, tutti::Options("run"), nullptr, context);
+  try {
+    estimator.train(make_dataset(16, 8, false, context));
+  } catch (const tutti::Error &error) {
+    return error.what();
+  }
+  return "";
+}
+
+void test_mistakes(void **) {
+  assert_contains(mistake([](tutti::Graph g) {
+                    tutti_summary_text(g, "same", "a");
+                    tutti_summary_scalar(g, "same", tutti_graph_constant(g, TUTTI_DTYPE_F32, 1));
+                  }).c_str(),
+                  "there is already a summary 'same'");
+  assert_contains(mistake([](tutti::Graph g) { tutti_summary_text(g, "accuracy", "a"); }).c_str(), "'accuracy'");
+  assert_contains(mistake([](tutti::Graph g) { tutti_summary_text(g, "loss", "a"); }).c_str(), "'loss'");
+  assert_contains(mistake([](tutti::Graph g) { tutti_summary_text(g, "", "a"); }).c_str(), "empty name");
+  assert_contains(mistake([](tutti::Graph g) { tutti_summary_scalar(g, "rows", g.feature("x")); }).c_str(),
+                  "summary 'rows' is f32 [batch, 4], expected a scalar");
+  assert_contains(mistake([](tutti::Graph g) { tutti_summary_text(g, "none", nullptr); }).c_str(), "'text' is NULL");
+  assert_true(mistake([](tutti::Graph g) { tutti_summary_text(g, "good", "a"); }).empty());
+}
+
+void test_mistakes_with_images(void **) {
+  if (!kHasImages) {
+    const auto refused = mistake([](tutti::Graph g) { tutti_summary_image(g, "rows", g.feature("x"), 0); });
+    return assert_contains(refused.c_str(), "summary 'rows': this build of tutti has no libspng");
+  }
+  assert_contains(mistake([](tutti::Graph g) { tutti_summary_image(g, "rows", g.feature("x"), 0); }).c_str(),
+                  "expected images");
+  assert_contains(mistake([](tutti::Graph g) {
+                    const int64_t dims[] = {TUTTI_DIM_BATCH, 1, 2, 2};
+                    tutti_summary_image(g, "two", tutti_reshape(g, g.feature("x"), dims, 4), 0);
+                  }).c_str(),
+                  "1, 3 or 4 channels");
+  assert_contains(mistake([](tutti::Graph g) {
+                    const int64_t dims[] = {TUTTI_DIM_BATCH, 2, 2, 1};
+                    tutti_summary_image(g, "few", tutti_reshape(g, g.feature("x"), dims, 4), -1);
+                  }).c_str(),
+                  "max_images is -1");
 }
 
 void test_off_and_elsewhere(void **) {
@@ -265,6 +476,39 @@ json as_json(const Distributions &distributions) {
   return all;
 }
 
+/// What summary_peer.py must find of the model's summaries: at each step of `means` the data of `rows` rows from row
+/// `first(step)` on, and images of these from row `first_image(step)` on.
+template <typename First, typename FirstImage>
+json shown_as_json(const Points &means, int64_t rows, First &&first, FirstImage &&first_image, const Seen &seen) {
+  json histograms = json::array(), images = json::array();
+  const std::vector<float> kernel(static_cast<const float *>(tutti_tensor_get_data(seen.kernel)),
+                                  static_cast<const float *>(tutti_tensor_get_data(seen.kernel)) + 16);
+  const auto add = [&](const char *tag, int64_t step, const Distribution &d) {
+    histograms.push_back({tag, step, {d.minimum, d.maximum, d.count, d.sum, d.squares}});
+  };
+  for (const auto &[step, mean] : means) {
+    add(kInput, step, distribution_of(features(first(step), rows, 60)));
+    add(kHidden, step, distribution_of(features(first(step), rows, 60, -4)));
+    add(kKernel, step, distribution_of(kernel));
+    if (!kHasImages) continue;
+    images.push_back({kImages, step, {5, 2, 2, 1}, features(first_image(step), 5, 60)});
+    images.push_back({kFilters, step, {1, 8, 2, 1}, kernel});
+  }
+  return {{"scalars", {{kMean, means}}}, {"histograms", histograms}, {"images", images}, {"text", {kNotes, kText}}};
+}
+
+json write_shown_run(const std::string &folder) {
+  constexpr int64_t every = 3;
+  const Seen seen = train(folder + "/shown", 3, every, 0, shown_model);
+  const auto begin_of_step = [](int64_t step) { return (step - 1) * 8; };
+  const auto begin = [](int64_t) { return int64_t{0}; };
+  const auto last_batch = [](int64_t) { return int64_t{24}; };
+  return {{"training", shown_as_json(due(seen.training.at("mean of x"), every), 8, begin_of_step, begin_of_step, seen)},
+          {"evaluation", shown_as_json(due(seen.evaluation.at("mean of x"), 1), 30, begin, last_batch, seen)},
+          {"began", seen.began},
+          {"ended", seen.ended}};
+}
+
 int write_run(const std::string &folder) {
   constexpr int64_t every = 3;
   const Seen seen = train(folder + "/run", 2, every, 8);
@@ -279,6 +523,7 @@ int write_run(const std::string &folder) {
                          {"histograms", as_json(seen.histograms)},
                          {"gradient_norms", seen.gradient_norms},
                          {"settings", settings},
+                         {"shown", write_shown_run(folder)},
                          {"began", seen.began},
                          {"ended", seen.ended}};
   std::ofstream(folder + "/expected.json") << expected.dump(2) << "\n";
@@ -289,7 +534,13 @@ int write_run(const std::string &folder) {
 
 int main(int count, char **arguments) {
   if (count == 3 && std::string(arguments[1]) == "--write") return write_run(arguments[2]);
-  const CMUnitTest tests[] = {cmocka_unit_test(test_run), cmocka_unit_test(test_histograms),
+  const CMUnitTest tests[] = {cmocka_unit_test(test_run),
+                              cmocka_unit_test(test_histograms),
+                              cmocka_unit_test(test_gradient_norm),
+                              cmocka_unit_test(test_device_use),
+                              cmocka_unit_test(test_summaries_of_the_model),
+                              cmocka_unit_test(test_mistakes),
+                              cmocka_unit_test(test_mistakes_with_images),
                               cmocka_unit_test(test_off_and_elsewhere)};
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

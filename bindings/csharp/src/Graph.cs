@@ -104,6 +104,34 @@ namespace Tutti
             Raw.graph_add_metric(Number, name, value.Id);
         }
 
+        /// <summary>Shows a number in TensorBoard, at the steps of the run option save_summary_steps and for each
+        /// evaluation. Names of summaries may have "/" between groups, and differ from those of metrics. In mode
+        /// Predict there are no summaries.</summary>
+        public void SummaryScalar(string name, Value value)
+        {
+            Raw.summary_scalar(Number, name, value.Id);
+        }
+
+        /// <summary>Shows how the elements of a value are distributed, over all rows of the batch or
+        /// evaluation.</summary>
+        public void SummaryHistogram(string name, Value value)
+        {
+            Raw.summary_histogram(Number, name, value.Id);
+        }
+
+        /// <summary>Shows the first images, <paramref name="most"/> of them, of a value [images, height, width,
+        /// channels] of bytes, or of floating point numbers from 0 to 1.</summary>
+        public void SummaryImage(string name, Value images, long most = 3)
+        {
+            Raw.summary_image(Number, name, images.Id, most);
+        }
+
+        /// <summary>Shows a text in Markdown.</summary>
+        public void SummaryText(string name, string text)
+        {
+            Raw.summary_text(Number, name, text);
+        }
+
         /// <summary>Limits the global norm of all gradients before the update.</summary>
         public void SetGradientClipNorm(double norm)
         {

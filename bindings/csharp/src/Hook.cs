@@ -75,6 +75,17 @@ namespace Tutti
             get { return Raw.hook_event_get_checkpoint(number); }
         }
 
+        /// <summary>Writes among the run's own summaries for TensorBoard; null where the run writes none, and after the
+        /// hook returned. It may be kept, and is disposed of as any writer is.</summary>
+        public SummaryWriter GetSummaryWriter()
+        {
+            IntPtr writer = Raw.hook_event_get_summary_writer(number);
+            if (writer == IntPtr.Zero)
+                return null;
+            Raw.summary_writer_ref(writer);
+            return new SummaryWriter(writer);
+        }
+
         /// <summary>Ends training politely after this step.</summary>
         public void StopTraining()
         {
@@ -198,6 +209,19 @@ namespace Tutti
                 throw new ArgumentNullException("path");
             return new Hook((IntPtr list, out IntPtr failure) =>
                 Raw.hooks_add_metrics_file(list, path, (int)format, everySteps, out failure));
+        }
+
+        /// <summary>A hook that keeps the newest values of the training for Prometheus: of every so many steps (0 =
+        /// none), each evaluation and pass, and the end.</summary>
+        public static Hook KeepFor(Prometheus prometheus, long everySteps)
+        {
+            if (prometheus == null)
+                throw new ArgumentNullException("prometheus");
+            return new Hook((IntPtr list, out IntPtr failure) =>
+            {
+                using (var use = new Uses())
+                    return Raw.hooks_add_prometheus(list, use.Of(prometheus), everySteps, out failure);
+            });
         }
 
         /// <summary>A hook that sees a step every so many steps, and nothing else.</summary>

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "base/status.h"
@@ -66,6 +67,9 @@ class JpegReader {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Rows of pixels of 1, 3 or 4 bytes as a PNG file. UNIMPLEMENTED where PngReader is not built.
+base::Result<std::string> write_png(const uint8_t *pixels, const PixelSize &size, int32_t channels);
 
 class PngReader {
  public:

@@ -17,4 +17,8 @@ base::Result<PixelSize> PngReader::open(std::string_view, int64_t) {
 
 base::Status PngReader::read(int32_t, uint8_t *) { return base::internal_error("no file is open"); }
 
+base::Result<std::string> write_png(const uint8_t *, const PixelSize &, int32_t) {
+  return base::unimplemented("this build of tutti writes no PNG files: it was made without libspng");
+}
+
 }  // namespace tutti::impl::data

@@ -2,7 +2,9 @@
 #include <spng.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "data/routine/image_file.h"
@@ -160,6 +162,27 @@ Status PngReader::read(int32_t channels, uint8_t *pixels) {
   }
   state.close();
   return status;
+}
+
+Result<std::string> write_png(const uint8_t *pixels, const PixelSize &size, int32_t channels) {
+  const std::unique_ptr<spng_ctx, decltype(&spng_ctx_free)> encoder(spng_ctx_new(SPNG_CTX_ENCODER), spng_ctx_free);
+  if (encoder == nullptr) return base::resource_exhausted("a PNG encoder cannot be made");
+  spng_ihdr header{};
+  header.width = static_cast<uint32_t>(size.width);
+  header.height = static_cast<uint32_t>(size.height);
+  header.bit_depth = 8;
+  header.color_type = channels == 1   ? SPNG_COLOR_TYPE_GRAYSCALE
+                      : channels == 3 ? SPNG_COLOR_TYPE_TRUECOLOR
+                                      : SPNG_COLOR_TYPE_TRUECOLOR_ALPHA;
+  int error = spng_set_option(encoder.get(), SPNG_ENCODE_TO_BUFFER, 1);
+  if (error == 0) error = spng_set_ihdr(encoder.get(), &header);
+  const size_t bytes = static_cast<size_t>(size.height * size.width) * static_cast<size_t>(channels);
+  if (error == 0) error = spng_encode_image(encoder.get(), pixels, bytes, SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE);
+  size_t written = 0;
+  const std::unique_ptr<void, decltype(&std::free)> file(
+      error == 0 ? spng_get_png_buffer(encoder.get(), &written, &error) : nullptr, std::free);
+  if (file == nullptr) return base::internal_error("an image cannot be written as PNG: ", spng_strerror(error));
+  return std::string(static_cast<const char *>(file.get()), written);
 }
 
 }  // namespace tutti::impl::data

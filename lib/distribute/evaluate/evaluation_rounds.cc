@@ -71,4 +71,13 @@ Status EvaluationRounds::add_up(std::span<const backend::StateEntry *const> entr
   return Status();
 }
 
+Result<std::vector<double>> EvaluationRounds::gather(std::span<const double> own) {
+  std::vector<double> all(own.size() * static_cast<size_t>(workers_.count));
+  std::ranges::copy(own, all.begin() + static_cast<std::ptrdiff_t>(own.size()) * workers_.index);
+  if (all_ == nullptr) return all;
+  TUTTI_TRY(all_->add_up(reinterpret_cast<std::byte *>(all.data()), static_cast<int64_t>(all.size()),
+                         tensor::DType::f64, "summaries"));
+  return all;
+}
+
 }  // namespace tutti::impl::distribute

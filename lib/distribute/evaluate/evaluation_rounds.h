@@ -58,6 +58,8 @@ class EvaluationRounds {
   /// of the first worker that had rows. `sums`: memory of the host, in which entries lie at their offsets.
   base::Status add_up(std::span<const backend::StateEntry *const> entries, std::span<const std::string> known,
                       std::byte *sums);
+  /// Numbers of all workers, as many of each, in their order.
+  base::Result<std::vector<double>> gather(std::span<const double> own);
   /// Ends those of the others; the cause.
   void leave(const base::Status &cause) {
     if (all_ != nullptr) all_->leave(cause);

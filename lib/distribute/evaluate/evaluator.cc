@@ -6,6 +6,7 @@
 #include "base/exceptions.h"
 #include "collective/reduction.h"
 #include "distribute/evaluate/evaluation_rounds.h"
+#include "distribute/evaluate/shown_rows.h"
 #include "distribute/input/device_map.h"
 #include "distribute/input/input_binding.h"
 #include "distribute/plan/step_graphs.h"
@@ -40,6 +41,7 @@ struct EvaluatedBatch {
 struct Evaluation {
   std::vector<std::shared_ptr<LoadedWeights>> devices;
   std::vector<char> has_sums;  // per device, touched by its thread only
+  ShownRows shown;
   InputBinding binding;
   std::shared_ptr<const DeviceMap> map;  // null: elements are batches
   std::vector<MappedLane> mapped;        // per device, touched by its thread only
@@ -49,6 +51,12 @@ struct Evaluation {
   int64_t batches_read = 0;
   JobGroup jobs;
 };
+
+/// Those that are the same whatever is evaluated.
+void add_texts(const graph::Model &model, EvaluateReport &report) {
+  for (const graph::SummarySpec &summary : model.summaries)
+    if (summary.kind == graph::SummaryKind::text) report.summaries.push_back({summary});
+}
 
 class EvaluatorSession : public Evaluator {
  public:
@@ -90,6 +98,8 @@ class EvaluatorSession : public Evaluator {
   Status add_up(Evaluation &evaluation, EvaluationRounds &rounds) const;
   const KindPrograms &programs_of(size_t device) const { return programs_[kinds_.of_device[device]]; }
   Status finish(Evaluation &evaluation, int64_t rows, EvaluateReport &report);
+  /// Of summaries, of all devices and workers.
+  static Status show_rows(Evaluation &evaluation, EvaluationRounds &rounds, EvaluateReport &report);
 
   const graph::Model model_;
   const StrategyRef strategy_;
@@ -97,7 +107,7 @@ class EvaluatorSession : public Evaluator {
   std::vector<backend::DeviceRef> devices_;
   DeviceKinds kinds_;
   std::vector<KindPrograms> programs_;  // by kind
-  std::vector<std::string> metrics_, known_;
+  std::vector<std::string> metrics_, known_, reduced_summaries_, summary_rows_;
   std::vector<const backend::StateEntry *> sums_;  // of the partials of the first device's plan
   DeviceMaps maps_;
   std::unique_ptr<DevicePool> pool_;  // last: its jobs use the rest
@@ -106,6 +116,7 @@ class EvaluatorSession : public Evaluator {
 Status EvaluatorSession::open() {
   StepGraphOptions graph_options;
   graph_options.contributors = strategy_->replica_count();
+  graph_options.shows_rows = options_.shows_rows;
   TUTTI_ASSIGN(EvaluateGraphs graphs, make_evaluate_graphs(model_, graph_options));
   TUTTI_ASSIGN(devices_, open_devices(*strategy_));
   kinds_ = kinds_of(devices_);
@@ -130,6 +141,8 @@ Status EvaluatorSession::open() {
   }
   metrics_ = graphs.metrics;
   known_ = graphs.known;
+  reduced_summaries_ = graphs.reduced_summaries;
+  summary_rows_ = graphs.summary_rows;
   for (const backend::StateEntry &entry : programs_.front().plan.entries()) {
     if (entry.arena == static_cast<int32_t>(Arena::partials)) sums_.push_back(&entry);
   }
@@ -153,6 +166,7 @@ Result<std::shared_ptr<Evaluation>> EvaluatorSession::prepare(const checkpoint::
     evaluation->devices.push_back(std::move(loaded));
   }
   evaluation->has_sums.assign(devices_.size(), 0);
+  evaluation->shown = ShownRows(model_, summary_rows_, devices_.size());
   evaluation->step = weights.step();
   return evaluation;
 }
@@ -199,6 +213,8 @@ Result<EvaluateReport> EvaluatorSession::evaluate(const checkpoint::WeightVersio
   report.batches = rounds.batches();
   report.examples = rounds.rows();
   TUTTI_TRY(finish(*evaluation, report.examples, report));
+  TUTTI_TRY(show_rows(*evaluation, rounds, report));
+  add_texts(model_, report);
   return report;
 }
 
@@ -299,7 +315,13 @@ Status EvaluatorSession::run_rows(Evaluation &evaluation, const EvaluatedBatch &
   const base::TraceSpan span(options_.tracer.get(), "step", "evaluate");
   const auto place = is_mapped ? StagedIo::Inputs::on_device : StagedIo::Inputs::in_host_memory;
   const int64_t begin_ns = base::now_ns();
-  TUTTI_TRY(loaded.io->run(program.program, inputs, {}, scalars, loaded.stream, place));
+  TUTTI_ASSIGN(const std::vector<tensor::Tensor> shown, ShownRows::reserve(program.description()));
+  std::vector<void *> outputs;
+  for (const tensor::Tensor &result : shown)
+    outputs.push_back(result.mutable_data());
+  TUTTI_TRY(loaded.io->run(program.program, inputs, outputs, scalars, loaded.stream, place));
+  if (!evaluation.shown.empty())
+    TUTTI_TRY(evaluation.shown.add(static_cast<size_t>(device), {number, rows.begin}, program.description(), shown));
   evaluation.has_sums[static_cast<size_t>(device)] = 1;
   pool_->speeds().add(device, rows.rows(), static_cast<double>(base::now_ns() - begin_ns) * 1e-9,
                       first || loaded.programs->built() != built);
@@ -346,6 +368,29 @@ Status EvaluatorSession::finish(Evaluation &evaluation, int64_t rows, EvaluateRe
     report.values.push_back(is_number ? number_at(value.data(), value.dtype())
                                       : std::numeric_limits<double>::quiet_NaN());
     report.elements.push_back(is_number ? tensor::Tensor() : std::move(value));
+  }
+  for (const std::string &name : reduced_summaries_) {
+    const backend::StateEntry *const entry = programs_.front().plan.find("report/" + summary_entry(name));
+    TUTTI_ASSIGN(const tensor::Tensor value, read_entry(first.buffers->report, *entry));
+    TUTTI_TRY(report.summaries.emplace_back(monitor::ShownSummary{*model_.find_summary(name)}).add(value));
+  }
+  return Status();
+}
+
+Status EvaluatorSession::show_rows(Evaluation &evaluation, EvaluationRounds &rounds, EvaluateReport &report) {
+  TUTTI_ASSIGN(std::vector<monitor::ShownSummary> shown, evaluation.shown.collect());
+  for (monitor::ShownSummary &one : shown) {
+    if (one.spec.kind == graph::SummaryKind::histogram) {
+      TUTTI_ASSIGN(const std::vector<double> states, rounds.gather(one.histogram.state()));
+      const size_t size = one.histogram.state().size();
+      one.histogram = {};
+      for (size_t begin = 0; begin < states.size(); begin += size) {
+        TUTTI_ASSIGN(const monitor::Histogram other,
+                     monitor::Histogram::from_state(std::span(states).subspan(begin, size)));
+        one.histogram.add(other);
+      }
+    }
+    report.summaries.push_back(std::move(one));
   }
   return Status();
 }

@@ -85,6 +85,15 @@ bool is_added_up_wider(const FrontierValue &value, tensor::DType dtype) {
   return value.is_sum && tensor::is_floating(dtype) && dtype != tensor::DType::f64;
 }
 
+/// A result of the tail, as entry of that name behind "report/".
+Status add_report(const Frontier &frontier, const std::string &name, GraphBuilder &finish, NodeCloner &tail,
+                  EvaluateGraphs &result) {
+  TUTTI_ASSIGN(const ValueId value, tail.clone_value(frontier.tail.graph().result(name)));
+  finish.state_write(value, "report/" + name);
+  result.state.push_back(report_spec(finish, name, value));
+  return Status();
+}
+
 Status build_metrics(const Model &model, Frontier &frontier, EvaluateGraphs &result) {
   GraphBuilder finish;
   NodeCloner tail(frontier.tail.graph(), finish);
@@ -94,15 +103,17 @@ Status build_metrics(const Model &model, Frontier &frontier, EvaluateGraphs &res
     const ValueId sum = finish.state_read(sum_entry(i), wider ? tensor::DType::f64 : info.dtype, info.dims);
     tail.map(frontier.tail_inputs[i], finish.cast(sum, info.dtype));
   }
-  std::vector<std::pair<std::string, std::string>> results;  // report name, result of the tail
+  std::vector<std::pair<std::string, std::string>> results;  // name, result of the tail
   if (model.loss != graph::kNoValue) results.emplace_back("loss", "loss");
   for (const auto &[name, value] : model.metrics)
-    results.emplace_back("metric/" + name, "metric/" + name);
+    results.emplace_back(name, "metric/" + name);
   for (const auto &[name, source] : results) {
-    TUTTI_ASSIGN(const ValueId value, tail.clone_value(frontier.tail.graph().result(source)));
-    finish.state_write(value, "report/" + name);
-    result.state.push_back(report_spec(finish, name, value));
-    result.metrics.push_back(name == "loss" ? name : name.substr(7));
+    TUTTI_TRY(add_report(frontier, source, finish, tail, result));
+    result.metrics.push_back(name);
+  }
+  for (const graph::SummarySpec *summary : reduced_summaries(model)) {
+    TUTTI_TRY(add_report(frontier, summary_entry(summary->name), finish, tail, result));
+    result.reduced_summaries.push_back(summary->name);
   }
   TUTTI_ASSIGN(Graph graph, finish.finish_graph());
   result.finish = std::make_shared<const Graph>(std::move(graph));
@@ -110,6 +121,13 @@ Status build_metrics(const Model &model, Frontier &frontier, EvaluateGraphs &res
 }
 
 }  // namespace
+
+static std::vector<const graph::SummarySpec *> shown_rows(const Model &model, const StepGraphOptions &options) {
+  std::vector<const graph::SummarySpec *> shown;
+  for (const graph::SummarySpec &summary : model.summaries)
+    if (options.shows_rows && summary.has_rows) shown.push_back(&summary);
+  return shown;
+}
 
 static Result<EvaluateGraphs> evaluate_graphs(const Model &model, const StepGraphOptions &options) {
   if (model.loss == graph::kNoValue && model.metrics.empty()) {
@@ -122,6 +140,9 @@ static Result<EvaluateGraphs> evaluate_graphs(const Model &model, const StepGrap
   std::vector<ValueId> roots;
   for (const FrontierValue &value : frontier.values)
     roots.push_back(value.value);
+  const std::vector<const graph::SummarySpec *> shown = shown_rows(model, options);
+  for (const graph::SummarySpec *summary : shown)
+    roots.push_back(summary->value);
   TUTTI_TRY(clone_forward(model, roots, step, cloner, result.state));
   std::vector<StepWrite> writes;
   for (size_t i = 0; i < frontier.values.size(); ++i) {
@@ -132,6 +153,10 @@ static Result<EvaluateGraphs> evaluate_graphs(const Model &model, const StepGrap
     }
     if (is_added_up_wider(frontier.values[i], step.dtype(value))) value = step.cast(value, tensor::DType::f64);
     writes.push_back({value, sum_entry(i), ""});
+  }
+  for (const graph::SummarySpec *summary : shown) {
+    step.set_result(summary_entry(summary->name), cloner.mapped(summary->value));
+    result.summary_rows.push_back(summary->name);
   }
   if (const graph::Node *node = find_scalar(step.graph(), "step_rows")) {
     return base::invalid_argument("node '", node->scope_name,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "distribute/plan/step_graphs.h"
 #include "graph/batch.h"
 #include "graph/clone.h"
 
@@ -70,6 +71,8 @@ class Cutter {
     if (model_.loss != graph::kNoValue) TUTTI_TRY(visit(model_.loss, "loss"));
     for (const auto &[name, value] : model_.metrics)
       TUTTI_TRY(visit(value, "metric '" + name + "'"));
+    for (const graph::SummarySpec *summary : reduced_summaries(model_))
+      TUTTI_TRY(visit(summary->value, "summary '" + summary->name + "'"));
     return build();
   }
 
@@ -142,6 +145,10 @@ class Cutter {
       TUTTI_ASSIGN(const ValueId metric, cloner.clone_value(value));
       tail.set_result("metric/" + name, metric);
     }
+    for (const graph::SummarySpec *summary : reduced_summaries(model_)) {
+      TUTTI_ASSIGN(const ValueId value, cloner.clone_value(summary->value));
+      tail.set_result(summary_entry(summary->name), value);
+    }
     TUTTI_TRY(tail.status());
     return std::move(frontier_);
   }
@@ -157,6 +164,13 @@ class Cutter {
 }  // namespace
 
 std::string sum_entry(size_t i) { return "sum/" + std::to_string(i); }
+
+std::vector<const graph::SummarySpec *> reduced_summaries(const Model &model) {
+  std::vector<const graph::SummarySpec *> reduced;
+  for (const graph::SummarySpec &summary : model.summaries)
+    if (summary.kind != graph::SummaryKind::text && !summary.has_rows) reduced.push_back(&summary);
+  return reduced;
+}
 
 Result<Frontier> cut_frontier(const Model &model, const FrontierOptions &options) {
   return Cutter(model, options).run();

@@ -27,7 +27,7 @@ struct FrontierValue {
 
 struct Frontier {
   std::vector<FrontierValue> values;
-  /// The tail: inputs "sum/<i>" by position in `values`, results "loss" and "metric/<name>".
+  /// The tail: inputs "sum/<i>" by position in `values`, results "loss", "metric/<name>", "summary/<name>".
   graph::GraphBuilder tail;
   std::vector<graph::ValueId> tail_inputs;  ///< in the tail's graph, by position in `values`
 };
@@ -37,11 +37,14 @@ struct FrontierOptions {
   bool several_batches = false;
 };
 
-/// Cuts loss (when there is one) and metrics off `model`.
+/// Cuts loss (when there is one), metrics and summaries without rows off `model`.
 base::Result<Frontier> cut_frontier(const graph::Model &model, const FrontierOptions &options);
 
 /// Name of the state entry of frontier value i: "sum/<i>".
 std::string sum_entry(size_t i);
+
+/// Those that are reported as metrics are: of values without rows.
+std::vector<const graph::SummarySpec *> reduced_summaries(const graph::Model &model);
 
 }  // namespace tutti::impl::distribute
 

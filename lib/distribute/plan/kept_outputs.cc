@@ -83,4 +83,23 @@ Result<Tensor> gather_output(std::span<const KeptOutputs *const> parts, int32_t 
   return rows;
 }
 
+Result<std::vector<Tensor>> read_pieces(std::span<const KeptOutputs *const> parts, int32_t batches,
+                                        std::string_view result) {
+  std::vector<Tensor> pieces;
+  for (size_t m = 0; m < static_cast<size_t>(batches); ++m) {
+    for (const KeptOutputs *part : parts) {
+      const KeptOutputs::Batch &batch = part->batches_[m];
+      const int32_t at = batch.program == nullptr ? -1 : batch.program->description().output_index(std::string(result));
+      if (at < 0) return base::failed_precondition("the last step has not kept '", result, "'");
+      const PortDescription &port = batch.program->description().outputs[static_cast<size_t>(at)];
+      if (std::ranges::find(port.dims, 0) != port.dims.end()) continue;
+      TUTTI_ASSIGN(const tensor::Shape shape, tensor::Shape::make(port.dims));
+      TUTTI_ASSIGN(Tensor piece, Tensor::allocate(port.dtype, shape));
+      TUTTI_TRY(batch.buffers[static_cast<size_t>(at)].read(0, piece.mutable_data(), port.bytes));
+      pieces.push_back(std::move(piece));
+    }
+  }
+  return pieces;
+}
+
 }  // namespace tutti::impl::distribute

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What steps give for each row, the model's outputs, of one contributor: it lies in memory of the device, of the last
-// step alone, until somebody asks (TrainerOptions::keep_outputs). Internal to this folder.
+// What steps give for each row, the model's outputs and values that it shows, of one contributor: it lies in memory of
+// the device, of the last step alone, until somebody asks (TrainerOptions::keep_outputs, shows_rows). Internal to this
+// folder.
 //
 //   kept.reserve(m, program, device);    // a batch of another shape
 //   kept.ran(m, program);                // micro-batch m of a step: results[i] goes to place(m, i)
@@ -47,10 +48,16 @@ class KeptOutputs {
   };
   friend base::Result<tensor::Tensor> gather_output(std::span<const KeptOutputs *const> parts, int32_t batches,
                                                     std::string_view name);
+  friend base::Result<std::vector<tensor::Tensor>> read_pieces(std::span<const KeptOutputs *const> parts,
+                                                               int32_t batches, std::string_view result);
 
   std::vector<Batch> batches_;
 };
 
+/// A result of the last step's programs, a piece from each contributor and micro-batch that had rows, in their order.
+/// FAILED_PRECONDITION where the programs do not give it.
+base::Result<std::vector<tensor::Tensor>> read_pieces(std::span<const KeptOutputs *const> parts, int32_t batches,
+                                                      std::string_view result);
 /// The rows of an output in the last step, which had so many micro-batches, one batch behind the other. `parts`: of the
 /// contributors, in the order of their rows; empty where they had none.
 /// NOT_FOUND when there is no such output, FAILED_PRECONDITION when its rows

@@ -34,6 +34,7 @@
 #define TUTTI_DISTRIBUTE_PLAN_STEP_GRAPHS_H_
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -62,6 +63,9 @@ struct StepGraphOptions {
   bool keep_gradients = false;
   /// Accumulate gives the model's outputs, as results output_result(name) (kept_outputs.h).
   bool keep_outputs = false;
+  /// Besides, there are programs that give the rows of the model's summaries, too, as results summary_entry(name): for
+  /// steps that somebody looks at.
+  bool shows_rows = false;
   /// The gradient of the loss is multiplied by what stands in loss_scale_entry, gradients are divided by it, and where
   /// one is not finite nothing is updated. Not for gradients that the model made.
   bool scales_loss = false;
@@ -90,6 +94,8 @@ struct TrainGraphs {
   /// The last micro-batch of a step, where accumulated gradients are rounded; before it these are zeros or what the
   /// other two left. Else null.
   graph::SealedGraph accumulate_last;
+  /// In place of passes(), where rows of summaries are to be seen; else none.
+  std::vector<graph::SealedGraph> showing;
   /// Null when accumulate_write does everything.
   graph::SealedGraph finish;
   /// The step as one program of all contributors, each with as many rows, over the same state; or null.
@@ -98,7 +104,8 @@ struct TrainGraphs {
   std::vector<StateSpec> state;
   /// Gradient sets of the model; set 0 exists even if it is empty.
   int32_t gradient_sets = 1;
-  /// Where finish reports: "report/loss", "report/ok", "report/learning_rate", "report/metric/<name>".
+  /// Where finish reports: "report/loss", "report/ok", "report/learning_rate", "report/metric/<name>",
+  /// "report/summary/<name>".
   std::vector<std::string> metrics;
   /// What replicas leave for finish, and the variables whose gradients it makes of that: they are cut between rows.
   std::vector<SharedFactor> factors;
@@ -107,6 +114,9 @@ struct TrainGraphs {
   std::vector<std::string> matrices;
   /// Others that are not cut, for the norms of their constraints or as stacks of matrices.
   std::vector<std::string> undivided;
+
+  /// What the micro-batches of a step run: the first one, others, the last one where accumulated gradients are rounded.
+  std::vector<graph::SealedGraph> passes(int32_t accumulation) const;
 };
 
 struct EvaluateGraphs {
@@ -114,7 +124,10 @@ struct EvaluateGraphs {
   graph::SealedGraph finish;
   std::vector<StateSpec> state;
   std::vector<std::string> metrics;  ///< names; "loss" first when the model has one
-  std::vector<std::string> known;    ///< entries that are no sums: whoever has rows finds all of them
+  /// Names of summaries: of those reported as metrics are, and of those that accumulate gives the rows of, as results
+  /// summary_entry(name).
+  std::vector<std::string> reduced_summaries, summary_rows;
+  std::vector<std::string> known;  ///< entries that are no sums: whoever has rows finds all of them
 };
 
 struct PredictGraph {
@@ -127,6 +140,9 @@ struct PredictGraph {
   /// What forward gives for a row depends on no other row: it may run with more rows than one wants.
   bool rows_stand_alone = false;
 };
+
+/// "summary/<name>": of results, and behind "report/" of state.
+std::string summary_entry(std::string_view name);
 
 /// Does it, or what it follows from, say that a node cannot be computed of a batch in pieces?
 bool is_of_pieces(const base::Status &status);

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
@@ -46,9 +47,10 @@ struct Start {
 /// Builds the graphs of one training model.
 class TrainGraphBuilder {
  public:
-  /// `joined`: to one program, where that may be done.
-  TrainGraphBuilder(const Model &model, const StepGraphOptions &options, bool joined)
+  /// `joined`: to one program, where that may be done. `shows_rows`: its programs give the rows of summaries.
+  TrainGraphBuilder(const Model &model, const StepGraphOptions &options, bool joined, bool shows_rows = false)
       : model_(model),
+        shows_rows_(shows_rows),
         options_(options),
         traits_{model, options, joined},
         parts_(options, joined),
@@ -139,7 +141,8 @@ class TrainGraphBuilder {
       roots.push_back(value);
     for (const auto &[name, value] : model_.train->gradients)
       roots.push_back(value);
-    for (const auto &[name, value] : kept_outputs())
+    const auto results = results_of_rows();
+    for (const auto &[name, value] : results)
       roots.push_back(value);
     for (const graph::NodeId id : graph::nodes_needed_for(model_.graph, roots)) {
       const graph::Node &node = model_.graph.node(id);
@@ -149,14 +152,19 @@ class TrainGraphBuilder {
         TUTTI_TRY(forward_.clone_node(node));
       }
     }
-    for (const auto &[name, value] : kept_outputs())
-      step_.set_result(output_result(name), forward_.mapped(value));
+    for (const auto &[name, value] : results)
+      step_.set_result(name, forward_.mapped(value));
     return step_.status();
   }
 
-  std::map<std::string, ValueId, std::less<>> kept_outputs() const {
-    if (!options_.keep_outputs) return {};
-    return model_.outputs;
+  /// What accumulate gives for the rows of a contributor, by the names of its results.
+  std::vector<std::pair<std::string, ValueId>> results_of_rows() const {
+    std::vector<std::pair<std::string, ValueId>> results;
+    for (const auto &[name, value] : model_.outputs)
+      if (options_.keep_outputs) results.emplace_back(output_result(name), value);
+    for (const graph::SummarySpec &summary : model_.summaries)
+      if (shows_rows_ && summary.has_rows) results.emplace_back(summary_entry(summary.name), summary.value);
+    return results;
   }
 
   Status read_variable(ValueId value) {
@@ -415,6 +423,7 @@ class TrainGraphBuilder {
   }
 
   const Model &model_;
+  const bool shows_rows_;
   const StepGraphOptions &options_;
   const StepTraits traits_;
   StepParts parts_;
@@ -447,13 +456,32 @@ Result<graph::SealedGraph> spmd_graph(const Model &model, const StepGraphOptions
   return is_safe ? graphs.accumulate_write : graph::SealedGraph();
 }
 
+/// The programs over the same state that give rows of summaries, too; none where the model has no such summaries.
+Status add_showing(const Model &model, const StepGraphOptions &options, bool joined, TrainGraphs &graphs) {
+  const auto has_rows = [](const graph::SummarySpec &summary) { return summary.has_rows; };
+  if (!options.shows_rows || std::ranges::none_of(model.summaries, has_rows)) return Status();
+  TUTTI_ASSIGN(const TrainGraphs showing, TrainGraphBuilder(model, options, joined, true).run());
+  graphs.showing = showing.passes(options.accumulation);
+  return Status();
+}
+
+/// Null where a step cannot be one program.
+Result<std::optional<TrainGraphs>> joined_graphs(const Model &model, const StepGraphOptions &options) {
+  if (!may_be_joined(model, options)) return std::optional<TrainGraphs>();
+  TUTTI_ASSIGN(TrainGraphs graphs, TrainGraphBuilder(model, options, true).run());
+  TUTTI_TRY(add_showing(model, options, true, graphs));
+  std::vector<graph::SealedGraph> joined = graphs.showing;
+  joined.push_back(graphs.accumulate_write);
+  for (const graph::SealedGraph &one : joined)
+    if (!refuses_before_updates(*one, options.is_guarded)) return std::optional<TrainGraphs>();
+  return std::optional(std::move(graphs));
+}
+
 Result<TrainGraphs> train_graphs(const Model &model, const StepGraphOptions &options) {
-  if (may_be_joined(model, options)) {
-    TUTTI_ASSIGN(TrainGraphs graphs, TrainGraphBuilder(model, options, true).run());
-    const Graph &joined = *graphs.accumulate_write;
-    if (refuses_before_updates(joined, options.is_guarded)) return graphs;
-  }
+  TUTTI_ASSIGN(std::optional<TrainGraphs> joined, joined_graphs(model, options));
+  if (joined) return std::move(*joined);
   TUTTI_ASSIGN(TrainGraphs graphs, TrainGraphBuilder(model, options, false).run());
+  TUTTI_TRY(add_showing(model, options, false, graphs));
   if (options.spmd) {
     const bool has_rows = std::ranges::any_of(graphs.factors, [](const SharedFactor &one) { return !one.is_feature; });
     TUTTI_ASSIGN(graphs.spmd, spmd_graph(model, options, has_rows));
@@ -471,6 +499,15 @@ std::string describe_pieces(const StepGraphOptions &options) {
 }
 
 }  // namespace
+
+std::string summary_entry(std::string_view name) { return base::concat("summary/", name); }
+
+std::vector<graph::SealedGraph> TrainGraphs::passes(int32_t accumulation) const {
+  std::vector<graph::SealedGraph> all{accumulate_write};
+  if (accumulation > (accumulate_last != nullptr ? 2 : 1)) all.push_back(accumulate_add);
+  if (accumulate_last != nullptr) all.push_back(accumulate_last);
+  return all;
+}
 
 bool is_of_pieces(const Status &status) {
   for (const base::Error *error = status.error().get(); error != nullptr; error = error->cause().get()) {

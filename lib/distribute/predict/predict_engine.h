@@ -48,6 +48,7 @@
 #include "data/dataset/dataset.h"
 #include "distribute/strategy/strategy.h"
 #include "graph/model.h"
+#include "monitor/shown_summary.h"
 #include "tensor/tensor.h"
 
 namespace tutti::impl::distribute {
@@ -72,6 +73,8 @@ struct PredictOptions {
   /// With several workers: how long one waits for another.
   int64_t collective_timeout_ms = 600000;
   WorkerRows worker_rows = WorkerRows::all;
+  /// Evaluations show the rows of the model's summaries. With several workers all say the same.
+  bool shows_rows = false;
 };
 
 /// One batch of results: outputs by position of PredictEngine::output_names().
@@ -139,6 +142,9 @@ struct EvaluateReport {
   int64_t examples = 0;
   int64_t batches = 0;
   int64_t step = 0;  ///< of the weights
+  /// Of the model's summaries: scalars and what else has no rows as metrics are; of what has rows, if they are shown,
+  /// histograms of all rows, and images of the last batch, of several workers the first one's.
+  std::vector<monitor::ShownSummary> summaries{};
 };
 
 /// Loss and metrics over a whole data set: sums over all batches and devices, the last formula once at the end, so the

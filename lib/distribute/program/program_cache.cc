@@ -136,8 +136,9 @@ Status ProgramCache::find(std::span<const GraphSource *const> sources, const Sha
   return Status();
 }
 
-const BoundProgram *ProgramCache::peek(const ShapeKey &key) const {
-  const auto entry = std::ranges::find(entries_, key, &Entry::key);
+const BoundProgram *ProgramCache::peek(const GraphSource &source, const ShapeKey &key) const {
+  const auto entry = std::ranges::find_if(
+      entries_, [&](const Entry &one) { return one.key == key && one.sources.front() == &source; });
   if (entry == entries_.end() || entry->programs.front().generation != workspace_.generation()) return nullptr;
   return &entry->programs.front();
 }

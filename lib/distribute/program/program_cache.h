@@ -125,8 +125,9 @@ class ProgramCache {
                     base::FunctionRef<graph::SymbolBindings()> bindings);
   /// Those that were found last; without effect on programs that are bound to the workspace where it is now.
   base::Status bind(std::span<BoundProgram *> programs);
-  /// The first program of those for a key, where it is bound and need not be bound anew; else null.
-  const BoundProgram *peek(const ShapeKey &key) const;
+  /// The program of a graph, the first of those that were found for a key, where it is bound and need not be bound
+  /// anew; else null.
+  const BoundProgram *peek(const GraphSource &source, const ShapeKey &key) const;
   /// The same key as in the last find(), which succeeded: its programs are still those.
   bool is_current(const ShapeKey &key) const { return is_found_ && entries_.front().key == key; }
 

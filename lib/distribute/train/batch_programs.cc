@@ -13,8 +13,9 @@ Status BatchPrograms::prepare(const MicroBatch &micro_batch, const StepRows &row
   const data::Element *const batch = micro_batch.batch;
   if (batch == nullptr) clear_key(binding.symbols().size(), batch_key_);
   if (batch != nullptr) binding.fill_key(*batch, micro_batch.rows, batch_key_);
+  if (micro_batch.shows_rows != shows_rows_) std::ranges::fill(kept_keys_, ShapeKey());
   const bool is_new = batch_key_ != last_batch_key_ || binding.number() != last_binding_ ||
-                      !has_room_for_outputs(micro_batch.number) ||
+                      micro_batch.shows_rows != shows_rows_ || !has_room_for_rows(micro_batch) ||
                       (factors_ != nullptr && rows.of_workers() != last_rows_);
   if (is_new) TUTTI_TRY(rank_.settle_building());
   for (Contributor &contributor : contributors_.all())
@@ -23,11 +24,12 @@ Status BatchPrograms::prepare(const MicroBatch &micro_batch, const StepRows &row
   for (Contributor &contributor : contributors_.all())
     TUTTI_TRY(bind_programs(contributor, micro_batch, binding));
   if (!is_new) return Status();
-  if (rank_.programs().keeps_outputs) TUTTI_TRY(reserve_outputs(micro_batch.number));
+  if (gives_rows(micro_batch)) TUTTI_TRY(reserve_outputs(micro_batch.number));
   if (factors_ != nullptr) TUTTI_TRY(reserve_factors(rows, binding));
   TUTTI_TRY(rank_.settle_building());
   last_batch_key_ = batch_key_;
   last_binding_ = binding.number();
+  shows_rows_ = micro_batch.shows_rows;
   if (factors_ != nullptr) last_rows_ = rows.of_workers();
   return Status();
 }
@@ -37,11 +39,11 @@ Status BatchPrograms::find_programs(Contributor &contributor, const MicroBatch &
   const data::Element *const batch = micro_batch.batch;
   if (batch == nullptr) clear_key(binding.symbols().size(), contributor.key);
   if (batch != nullptr) binding.fill_key(*batch, contributor.rows.rows(), contributor.key);
-  if (contributor.runs_whole_step != micro_batch.is_whole_step) contributor.binding = -1;
-  contributor.runs_whole_step = micro_batch.is_whole_step;
+  const std::span<const GraphSource> variants = variants_of(micro_batch);
+  if (contributor.variant != variants.data()) contributor.binding = -1;
+  contributor.variant = variants.data();
   if (contributor.binding == binding.number() && contributor.accumulate_programs->is_current(contributor.key))
     return Status();
-  const std::span<const GraphSource> variants = variants_of(micro_batch);
   std::array<const GraphSource *, 3> sources{};
   for (size_t i = 0; i < variants.size(); ++i)
     sources[i] = &variants[i];
@@ -53,6 +55,7 @@ Status BatchPrograms::find_programs(Contributor &contributor, const MicroBatch &
 std::span<const GraphSource> BatchPrograms::variants_of(const MicroBatch &micro_batch) const {
   const TrainProgramSet &programs = rank_.programs();
   if (micro_batch.is_whole_step) return std::span(&*programs.spmd, 1);
+  if (micro_batch.shows_rows) return programs.showing;
   return programs.accumulate;
 }
 

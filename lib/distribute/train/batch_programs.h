@@ -33,6 +33,7 @@ struct MicroBatch {
   int64_t rows = 0;                      ///< of this worker
   size_t position = 0;                   ///< of the program that it runs
   bool is_whole_step = false;            ///< all ranks run it together (TrainProgramSet::spmd)
+  bool shows_rows = false;               ///< with those of summaries (TrainProgramSet::showing)
 };
 
 class BatchPrograms {
@@ -62,8 +63,11 @@ class BatchPrograms {
   base::Status find_finish_programs(const StepRows &rows, const InputBinding &binding);
   /// After the workspaces have grown for all of them.
   base::Status bind_programs(Contributor &contributor, const MicroBatch &micro_batch, const InputBinding &binding);
-  bool has_room_for_outputs(int32_t m) const {
-    return !rank_.programs().keeps_outputs || kept_keys_[static_cast<size_t>(m)] == batch_key_;
+  bool gives_rows(const MicroBatch &micro_batch) const {
+    return rank_.programs().keeps_outputs || micro_batch.shows_rows;
+  }
+  bool has_room_for_rows(const MicroBatch &micro_batch) const {
+    return !gives_rows(micro_batch) || kept_keys_[static_cast<size_t>(micro_batch.number)] == batch_key_;
   }
   base::Status reserve_outputs(int32_t m);
   base::Status reserve_factors(const StepRows &rows, const InputBinding &binding);
@@ -80,6 +84,7 @@ class BatchPrograms {
   ShapeKey batch_key_, last_batch_key_;
   std::vector<ShapeKey> kept_keys_;
   int64_t last_binding_ = -1;
+  bool shows_rows_ = false;
   std::vector<int64_t> last_rows_;  // of all workers, where there are factors
 };
 

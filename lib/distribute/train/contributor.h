@@ -29,7 +29,7 @@ struct Contributor {
   backend::Buffer partials, report, accumulated;  // the last one empty where nothing is accumulated apart
   std::unique_ptr<ProgramCache> accumulate_programs, finish_programs;
   ShapeKey key, finish_key;
-  bool runs_whole_step = false;                // instead of accumulate and finish (TrainProgramSet::spmd)
+  const GraphSource *variant = nullptr;        // of what it runs in a step, the first one (TrainProgramSet)
   std::array<BoundProgram *, 3> accumulate{};  // by position
   BoundProgram *current = nullptr;             // the one of this micro-batch
   BoundProgram *finish = nullptr;
@@ -43,7 +43,7 @@ struct Contributor {
   };
   std::vector<Arguments> arguments;
   RowRange rows;
-  std::unique_ptr<KeptOutputs> outputs;  // null unless they are kept
+  std::unique_ptr<KeptOutputs> outputs;  // null unless they, or rows of summaries, are kept
   // Shared factors: which of them the results of accumulate are (-1: an output); inputs of finish, and the components
   // of those that are features (else -1).
   std::vector<int32_t> results;

@@ -25,7 +25,8 @@ Status Contributors::add(ExecutableCache &executables, ArenaPointers arenas, siz
   const TrainProgramSet &programs = rank_.programs();
   Contributor contributor;
   contributor.arguments.resize(static_cast<size_t>(steps_in_flight_ * programs.accumulation));
-  if (programs.keeps_outputs) contributor.outputs = std::make_unique<KeptOutputs>(programs.accumulation);
+  if (programs.keeps_outputs || !programs.showing.empty())
+    contributor.outputs = std::make_unique<KeptOutputs>(programs.accumulation);
   TUTTI_TRY(allocate(contributor, arenas));
   if (workspaces_.empty() || programs.parts_alternate)
     workspaces_.push_back(std::make_unique<Workspace>(rank_.device(), rank_.stream()));

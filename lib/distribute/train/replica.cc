@@ -67,6 +67,7 @@ void Replica::drop_group() {
 Status Replica::begin_run(const RunCommand &command) {
   step_ = command.step;
   batch_counter_ = command.batch_counter;
+  shows_rows_ = command.shows_rows && !rank_.programs().showing.empty();
   contributors_.set_seed(command.seed);
   TUTTI_TRY(of_this_rank(steps_.begin_run()));
   if (!plan_agreed_) TUTTI_TRY(check_same_plan(rank_.group(), rank_.plan().hash()));
@@ -171,7 +172,7 @@ Result<StepProposal> Replica::propose(int64_t n, const RunSignals &signals, Run 
   run.outcome.input_wait_ns += clock_.times().input_ns;
   if (proposal.stops) return proposal;
   proposal.input = &feeder.input(n);
-  proposal.program = recorder_.program_for(*proposal.input, feeder.binding(), agreement_.rows());
+  if (!shows_rows_) proposal.program = recorder_.program_for(*proposal.input, feeder.binding(), agreement_.rows());
   return proposal;
 }
 
@@ -263,7 +264,8 @@ std::string Replica::how_steps_run() const {
 bool Replica::is_whole_step() const {
   const TrainProgramSet &programs = rank_.programs();
   const StepRows &rows = agreement_.rows();
-  return programs.spmd.has_value() && rows.count() == 1 && rows.own(0) > 0 && rows.own(0) % programs.contributors == 0;
+  return programs.spmd.has_value() && !shows_rows_ && rows.count() == 1 && rows.own(0) > 0 &&
+         rows.own(0) % programs.contributors == 0;
 }
 
 Status Replica::run_micro_batch(const StepInput &input, int32_t m, const StepFeeder &feeder) {
@@ -274,7 +276,8 @@ Status Replica::run_micro_batch(const StepInput &input, int32_t m, const StepFee
                                .batch = m < input.count ? &input.batches[static_cast<size_t>(m)] : nullptr,
                                .rows = rows.own(m),
                                .position = programs.accumulate_position(m, rows.count()),
-                               .is_whole_step = is_whole_step()};
+                               .is_whole_step = is_whole_step(),
+                               .shows_rows = shows_rows_};
   TUTTI_TRY(batch_programs_.prepare(micro_batch, rows, feeder.binding()));
   TUTTI_TRY(batch_programs_.point_to_rows(input, m, feeder.device_inputs()));
   batch_programs_.point_to_results(m);
@@ -319,9 +322,10 @@ Status Replica::conclude(const Replica &ahead, const Status &failure, const RunC
   return steps_.conclude(ahead.steps_, failure, run);
 }
 
-base::Result<std::vector<NamedNumber>> report_values(const StatePlan &plan, const Replica &replica) {
+Result<std::vector<NamedNumber>> report_values(const StatePlan &plan, const Replica &replica) {
   std::vector<NamedNumber> numbers;
   for (ReportEntry &reported : report_entries(plan)) {
+    if (reported.is_summary) continue;
     if (!reported.entry->dims.empty()) {
       TUTTI_ASSIGN(tensor::Tensor elements, replica.report_tensor(*reported.entry));
       numbers.push_back({std::move(reported.name), std::numeric_limits<double>::quiet_NaN(), std::move(elements)});

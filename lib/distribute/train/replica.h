@@ -109,8 +109,8 @@ class Replica {
     return contributors_.read_partials(part, offset, bytes, destination);
   }
   int64_t programs_built() const { return contributors_.programs_built(); }
-  /// Outputs of the last step that was issued, of its contributors in order, which need keeps_outputs; its
-  /// micro-batches.
+  /// Outputs of the last step that was issued, of its contributors in order, which need keeps_outputs, and rows of
+  /// summaries, where the run was to show them; its micro-batches.
   std::vector<const KeptOutputs *> kept_outputs() const { return contributors_.kept_outputs(); }
   int32_t kept_batches() const { return kept_batches_; }
   /// What samples of its steps have.
@@ -159,6 +159,7 @@ class Replica {
   StepsInFlight steps_{rank_, contributors_, clock_, recorder_};
   StepAgreement agreement_{rank_};
   StorageUpdate *storage_ = nullptr;      // null: this replica makes its updates itself, if any
+  bool shows_rows_ = false;               // of summaries, in this run
   bool plan_agreed_ = false;              // all ranks of the group have the same plan
   int64_t step_ = 0, batch_counter_ = 0;  // what was issued
   int64_t iteration_ = 0;                 // number of the update under way: skipped steps do not count

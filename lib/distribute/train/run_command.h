@@ -23,7 +23,8 @@ struct RunCommand {
   int64_t batch_counter = 0;  ///< micro-batches before
   int64_t seed = 0;
   LossScaleState loss_scale;
-  bool stops = false;  ///< nothing is run, and all workers hear of it
+  bool stops = false;       ///< nothing is run, and all workers hear of it
+  bool shows_rows = false;  ///< of summaries, on all workers (TrainProgramSet::showing)
   int64_t cancel_grace_ms = 0;
   std::atomic<int64_t> *completed_steps = nullptr;  ///< told after each step; null for all replicas but one
 };

@@ -11,9 +11,11 @@ std::vector<ReportEntry> report_entries(const StatePlan &plan) {
     if (entry.arena != static_cast<int32_t>(Arena::report) || entry.name.starts_with("report/coefficient/")) continue;
     std::string name = entry.name.substr(std::string_view("report/").size());
     if (name == "ok" || entry.name == fault_entry) continue;
-    constexpr std::string_view metric = "metric/";
-    if (name.starts_with(metric)) name = name.substr(metric.size());
-    found.push_back({std::move(name), &entry});
+    constexpr std::string_view metric = "metric/", summary = "summary/";
+    const bool is_summary = name.starts_with(summary);
+    if (is_summary) name = name.substr(summary.size());
+    if (name.starts_with(metric) && !is_summary) name = name.substr(metric.size());
+    found.push_back({std::move(name), is_summary, &entry});
   }
   return found;
 }

@@ -27,7 +27,8 @@ namespace tutti::impl::distribute {
 
 /// What a step reports, by the name that users know.
 struct ReportEntry {
-  std::string name;  ///< "loss", "learning_rate", of a metric its own
+  std::string name;  ///< "loss", "learning_rate", of a metric or summary its own
+  bool is_summary = false;
   const backend::StateEntry *entry = nullptr;
 };
 /// Numbers and tensors, in the order of the plan, which outlives them.

@@ -51,7 +51,7 @@ int64_t StepRecorder::program_for(const StepInput &input, const InputBinding &bi
     binding.fill_key(input.batches[at], share.rows(), key);
     if (m > 0 && next_other_key_ != next_key_) return 0;
   }
-  const BoundProgram *const program = contributor.accumulate_programs->peek(next_key_);
+  const BoundProgram *const program = contributor.accumulate_programs->peek(programs.accumulate.front(), next_key_);
   return program == nullptr ? 0 : program->id;
 }
 

@@ -28,6 +28,8 @@ struct UpdatedRange {
 struct TrainProgramSet {
   /// What micro-batches run: the first of a step, others, the last where rounds_at_last.
   std::vector<GraphSource> accumulate;
+  /// The same with rows of summaries, for runs whose steps somebody looks at; none where the model has none.
+  std::vector<GraphSource> showing;
   bool rounds_at_last = false;
   std::vector<GraphSource> finish;  ///< one per slice; none when accumulate_write does everything
   /// The whole step for all contributors at once, of batches that they share evenly (spmd_step.h).

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <numeric>
 
 #include "distribute/train/central_storage.h"
@@ -117,16 +118,20 @@ Status fill_programs(TrainSetup &setup, const TrainerOptions &options, int32_t c
   // Buckets are complete in the last micro-batch of a step.
   const TrainGraphs &graphs = setup.graphs;
   programs.rounds_at_last = graphs.accumulate_last != nullptr;
-  std::vector<graph::SealedGraph> accumulate{graphs.accumulate_write};
-  if (options.accumulation > (programs.rounds_at_last ? 2 : 1)) accumulate.push_back(graphs.accumulate_add);
-  if (programs.rounds_at_last) accumulate.push_back(graphs.accumulate_last);
-  programs.parts_alternate =
-      std::ranges::any_of(accumulate, has_collectives) || (slices > 1 && has_collectives(graphs.finish));
-  for (const graph::SealedGraph &graph : accumulate) {
-    const bool may_be_last = !programs.rounds_at_last || graph == graphs.accumulate_last;
-    TUTTI_ASSIGN(const graph::SealedGraph complete, may_be_last ? marked(graph) : graph);
-    programs.accumulate.push_back(source(*complete, -1));
-  }
+  const std::vector<graph::SealedGraph> accumulate = graphs.passes(options.accumulation);
+  programs.parts_alternate = std::ranges::any_of(accumulate, has_collectives) ||
+                             std::ranges::any_of(graphs.showing, has_collectives) ||
+                             (slices > 1 && has_collectives(graphs.finish));
+  const auto fill = [&](const std::vector<graph::SealedGraph> &passes, std::vector<GraphSource> &sources) -> Status {
+    for (const graph::SealedGraph &graph : passes) {
+      const bool may_be_last = !programs.rounds_at_last || graph == passes.back();
+      TUTTI_ASSIGN(const graph::SealedGraph complete, may_be_last ? marked(graph) : graph);
+      sources.push_back(source(*complete, -1));
+    }
+    return Status();
+  };
+  TUTTI_TRY(fill(accumulate, programs.accumulate));
+  TUTTI_TRY(fill(graphs.showing, programs.showing));
   for (int32_t slice = 0; setup.graphs.finish && slice < slices; ++slice) {
     programs.finish.push_back(source(*setup.graphs.finish, slices > 1 ? slice : -1));
     programs.finish_bindings.emplace_back();
@@ -205,6 +210,32 @@ std::string how_variables_are_kept(const Strategy &strategy, const TrainSetup &s
                       others == 1 ? "device" : "devices", " the new weights in each step");
 }
 
+std::string how_gradients_are_added_up(const TrainProgramSet &programs, const std::string &group) {
+  if (programs.contributors == 1) return "there is one replica";
+  if (programs.sums_in_finish) return "in the updates, which read those of all replicas in one memory";
+  if (!programs.spmd.has_value()) return group;
+  return base::concat("by one program of all devices; of batches that these do not share evenly, by ", group);
+}
+
+base::Json bucket_bytes(const StatePlan &plan) {
+  std::map<std::string, int64_t> bytes_of;
+  for (const Bucket &bucket : plan.buckets())
+    bytes_of[std::string(tensor::name(bucket.dtype))] +=
+        bucket.elements * static_cast<int64_t>(tensor::size_bytes(bucket.dtype));
+  return base::JsonObject(bytes_of.begin(), bytes_of.end());
+}
+
+std::vector<NamedNumber> memory_of(const std::vector<backend::DeviceRef> &devices) {
+  std::vector<NamedNumber> used;
+  for (const backend::DeviceRef &device : devices) {
+    const int64_t all = device->description().memory_bytes;
+    if (device->backend().has_host_memory() || all <= 0) continue;
+    const Result<int64_t> available = device->available_bytes();
+    if (available.ok() && *available <= all) used.push_back({device->name(), static_cast<double>(all - *available)});
+  }
+  return used;
+}
+
 Result<std::vector<backend::DeviceRef>> open_devices(const Strategy &strategy) {
   std::vector<backend::DeviceRef> devices;
   for (const DeviceChoice &choice : strategy.devices()) {
@@ -278,6 +309,7 @@ Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, c
   graph_options.clip_norm = options.clip_norm;
   graph_options.keep_gradients = options.keep_gradients;
   graph_options.keep_outputs = setup->programs.keeps_outputs = options.keep_outputs;
+  graph_options.shows_rows = options.shows_rows;
   graph_options.scales_loss = options.loss_scale.is_on;
   setup->programs.steps_in_flight = steps_in_flight(strategy, options, keeping);
   graph_options.ok_lasts = setup->programs.steps_in_flight > 1;

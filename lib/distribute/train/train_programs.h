@@ -37,11 +37,18 @@ struct TrainSetup {
 /// step", ..., for people.
 std::string how_variables_are_kept(const Strategy &strategy, const TrainSetup &setup);
 
+/// For people, too; `group`: how the replicas' group adds them up.
+std::string how_gradients_are_added_up(const TrainProgramSet &programs, const std::string &group);
+/// Of gradients, by dtype.
+base::Json bucket_bytes(const StatePlan &plan);
+
 /// `share`: see Trainer::open.
 base::Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, const Strategy &strategy,
                                                           const TrainerOptions &options,
                                                           const WeightShare *share = nullptr);
 
+/// Trainer::memory_in_use() of devices.
+std::vector<NamedNumber> memory_of(const std::vector<backend::DeviceRef> &devices);
 /// Opens the devices of a strategy, in order.
 base::Result<std::vector<backend::DeviceRef>> open_devices(const Strategy &strategy);
 

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <map>
 #include <new>
 #include <optional>
 
@@ -109,6 +108,8 @@ class TrainerSession : public Trainer {
   Result<Tensor> gradient(std::string_view variable) override;
   Result<Tensor> output(std::string_view name) override;
   Result<Tensor> replica_output(std::string_view name, int32_t replica) override;
+  void show_rows(bool shows) override { shows_rows_ = shows; }
+  Result<std::vector<Tensor>> summary(const graph::SummarySpec &summary) override;
   Status set_host_scalar(std::string_view name, double value) override {
     return variables().write_host_scalar(name, value);
   }
@@ -121,9 +122,9 @@ class TrainerSession : public Trainer {
   const StatePlan &plan() const override { return setup_->plan; }
   Result<bool> replicas_are_identical() override { return weights_.copies_are_identical(); }
   TrainerCounters counters() const override;
+  std::vector<NamedNumber> memory_in_use() const override { return memory_of(setup_->devices); }
   std::vector<std::string> device_names() const override { return names_of(setup_->devices); }
   base::Json describe() const override;
-  std::string how_gradients_are_added_up() const;
 
  private:
   Status open_replicas();
@@ -149,7 +150,10 @@ class TrainerSession : public Trainer {
     return all;
   }
   VariableStore variables() { return {model_, setup_->plan, weights_, share_ ? share_->name : std::string_view()}; }
-  Result<Tensor> gather(std::string_view name, size_t first_replica, size_t replicas);
+  std::vector<const KeptOutputs *> kept_outputs(size_t first_replica, size_t replicas) const;
+  Result<Tensor> gather(std::string_view name, size_t first_replica, size_t replicas) const {
+    return gather_output(kept_outputs(first_replica, replicas), replicas_->replica(0).kept_batches(), name);
+  }
   /// Steps of this model alone: those that schedules and optimizers count.
   int64_t own_steps() const { return step_ - step_functions_.trained_steps(); }
   /// With shared weights: those of a version, or as optimizers begin.
@@ -174,7 +178,7 @@ class TrainerSession : public Trainer {
   StepFunctionSet step_functions_;
   std::string group_description_;
   std::atomic<bool> running_{false};
-  bool has_weights_ = false, has_outputs_ = false;
+  bool has_weights_ = false, has_outputs_ = false, shows_rows_ = false;
   int64_t step_ = 0, batch_counter_ = 0, steps_run_ = 0, examples_run_ = 0, skipped_steps_ = 0;
   LossScaleState loss_scale_;
 };
@@ -368,11 +372,20 @@ Result<Tensor> TrainerSession::replica_output(std::string_view name, int32_t rep
   return gather(name, static_cast<size_t>(replica), 1);
 }
 
-Result<Tensor> TrainerSession::gather(std::string_view name, size_t first_replica, size_t replicas) {
+std::vector<const KeptOutputs *> TrainerSession::kept_outputs(size_t first_replica, size_t replicas) const {
   std::vector<const KeptOutputs *> parts;
   for (size_t r = first_replica; r < first_replica + replicas; ++r)
     std::ranges::copy(replicas_->replica(r).kept_outputs(), std::back_inserter(parts));
-  return gather_output(parts, replicas_->replica(0).kept_batches(), name);
+  return parts;
+}
+
+Result<std::vector<Tensor>> TrainerSession::summary(const graph::SummarySpec &summary) {
+  const std::string result = summary_entry(summary.name);
+  if (!has_outputs_) return base::failed_precondition("there is no summary: no step was run, or the last run failed");
+  if (summary.has_rows)
+    return read_pieces(kept_outputs(0, replicas_->size()), replicas_->replica(0).kept_batches(), result);
+  TUTTI_ASSIGN(Tensor value, replicas_->replica(0).report_tensor(*setup_->plan.find("report/" + result)));
+  return std::vector<Tensor>{std::move(value)};
 }
 
 Result<base::Ref<checkpoint::WeightVersion>> TrainerSession::publish_weights(bool with_slots) {
@@ -451,6 +464,7 @@ RunCommand TrainerSession::next_command(int64_t steps) {
   command.loss_scale = loss_scale_;
   command.cancel_grace_ms = options_.cancel_grace_ms;
   command.completed_steps = options_.completed_steps;
+  command.shows_rows = shows_rows_;
   return command;
 }
 
@@ -537,14 +551,6 @@ TrainerCounters TrainerSession::counters() const {
   return counters;
 }
 
-std::string TrainerSession::how_gradients_are_added_up() const {
-  if (setup_->programs.contributors == 1) return "there is one replica";
-  if (setup_->programs.sums_in_finish) return "in the updates, which read those of all replicas in one memory";
-  if (!setup_->programs.spmd.has_value()) return group_description_;
-  return base::concat("by one program of all devices; of batches that these do not share evenly, by ",
-                      group_description_);
-}
-
 base::Json TrainerSession::describe() const {
   base::JsonArray arenas;
   for (int32_t a = 0; a < arena_count; ++a) {
@@ -554,15 +560,10 @@ base::Json TrainerSession::describe() const {
   int64_t registered_bytes = 0;
   for (size_t r = 0; r < replicas_->size(); ++r)
     registered_bytes += replicas_->replica(r).registered_bytes();
-  std::map<std::string, int64_t> bytes_of;  // by dtype
-  for (const Bucket &bucket : setup_->plan.buckets())
-    bytes_of[std::string(tensor::name(bucket.dtype))] +=
-        bucket.elements * static_cast<int64_t>(tensor::size_bytes(bucket.dtype));
-  base::JsonObject bucket_bytes(bytes_of.begin(), bytes_of.end());
   const DeviceInputCounters inputs = counters().device_inputs;
   return base::JsonObject{{"strategy", strategy_->describe()},
                           {"group", group_description_},
-                          {"gradients", how_gradients_are_added_up()},
+                          {"gradients", how_gradients_are_added_up(setup_->programs, group_description_)},
                           {"registered_bytes", registered_bytes},
                           {"registration", replicas_->replica(0).how_memory_is_registered()},
                           {"steps", replicas_->replica(0).how_steps_run()},
@@ -580,7 +581,7 @@ base::Json TrainerSession::describe() const {
                           {"variables", how_variables_are_kept(*strategy_, *setup_)},
                           {"gradient_sets", setup_->graphs.gradient_sets},
                           {"buckets", static_cast<int64_t>(setup_->plan.buckets().size())},
-                          {"bucket_bytes", std::move(bucket_bytes)},
+                          {"bucket_bytes", bucket_bytes(setup_->plan)},
                           {"arenas", std::move(arenas)},
                           {"executables", executables_.describe()}};
 }

@@ -98,6 +98,8 @@ struct TrainerOptions {
   bool keep_gradients = false;
   /// Keep the model's outputs for the rows of the last step readable (output()).
   bool keep_outputs = false;
+  /// Steps can show the rows of the model's summaries (TrainerVariables::show_rows()).
+  bool shows_rows = false;
   /// Copy batches into the memory of the devices ahead of the step also where these can read the host's.
   bool copies_input = false;
   /// Steps whose batches may be read, and be on their way to the devices, ahead of the step that runs, from 1 on. Each
@@ -166,6 +168,15 @@ class TrainerVariables {
     (void)name, (void)replica;
     return base::unimplemented("this trainer keeps no outputs");
   }
+  /// Whether steps of the runs to come show the rows of the model's summaries. With several workers all say the same.
+  /// Without effect unless TrainerOptions::shows_rows.
+  virtual void show_rows(bool shows) { (void)shows; }
+  /// What one of the model's summaries was in the last step: the value, or, where it has rows and these were to be
+  /// shown, the pieces that parts of the batch had, in its order; of several workers those of this one.
+  virtual base::Result<std::vector<tensor::Tensor>> summary(const graph::SummarySpec &summary) {
+    (void)summary;
+    return base::unimplemented("this trainer shows no summaries");
+  }
   /// A named host scalar, such as a learning rate set by the host; takes effect with the next run.
   virtual base::Status set_host_scalar(std::string_view name, double value) = 0;
   virtual base::Result<double> host_scalar(std::string_view name) = 0;
@@ -197,6 +208,9 @@ class TrainerProgress {
   virtual StepSamples *samples() { return nullptr; }
 
   virtual TrainerCounters counters() const = 0;
+  /// Bytes of the memory of each device that has its own, whoever has taken them, by the device's name; without those
+  /// of which it is not known.
+  virtual std::vector<NamedNumber> memory_in_use() const { return {}; }
   /// Of each replica in this process, as "cpu:0".
   virtual std::vector<std::string> device_names() const = 0;
   /// Chosen kernels and bytes of the programs built so far, for people and tests.

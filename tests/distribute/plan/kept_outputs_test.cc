@@ -33,6 +33,9 @@ static Model sequence_model() {
   b.set_output("y", y);
   b.set_output("mean", mean);
   b.set_loss(b.reduce_mean(mean));
+  b.add_summary({.kind = graph::SummaryKind::histogram, .name = "shown x", .value = x});
+  b.add_summary({.kind = graph::SummaryKind::histogram, .name = "shown mean", .value = mean});
+  b.add_summary({.kind = graph::SummaryKind::scalar, .name = "shown loss", .value = b.reduce_mean(mean)});
   graph::TrainSpec train;
   train.optimizer.learning_rate = b.constant(kRate, DType::f32);
   train.optimizer.op = "sgd_update";
@@ -65,6 +68,7 @@ struct Fed {
     TrainerOptions options;
     options.keep_outputs = keep_outputs;
     options.accumulation = accumulation;
+    options.shows_rows = true;
     trainer = assert_ok_value(Trainer::open(sequence_model(), assert_ok_value(make_test_strategy(replicas)), options));
     assert_ok(trainer->initialize());
     assert_ok(trainer->attach_input(assert_ok_value(feed->dataset()->make_iterator({}))));
@@ -175,6 +179,67 @@ static void test_several_batches_to_a_step(void **) {
   }
 }
 
+/// The pieces of a summary, one behind the other.
+static std::vector<double> shown(Trainer &trainer, const char *name) {
+  std::vector<double> all;
+  for (const Tensor &piece : assert_ok_value(trainer.summary(*trainer.model().find_summary(name))))
+    for (const double number : to_doubles(piece))
+      all.push_back(number);
+  return all;
+}
+
+static void assert_shown(Trainer &trainer, const std::vector<size_t> &batches, const std::vector<double> &w) {
+  std::vector<double> x, means;
+  for (const size_t index : batches) {
+    const auto size = static_cast<size_t>(kBatches[index].length * kWidth);
+    const std::vector<float> numbers = numbers_of(index);
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      const auto number = static_cast<double>(numbers[i]);
+      x.push_back(number);
+      if (i % size == 0) means.push_back(0);
+      means.back() += number * w[i % kWidth] * number * w[i % kWidth] / static_cast<double>(size);
+    }
+  }
+  assert_true(shown(trainer, "shown x") == x);
+  const std::vector<double> got = shown(trainer, "shown mean");
+  assert_int_equal(got.size(), means.size());
+  double sum = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    assert_true(std::abs(got[i] - means[i]) < 1e-5);
+    sum += means[i];
+  }
+  assert_true(std::abs(shown(trainer, "shown loss")[0] - sum / static_cast<double>(means.size())) < 1e-5);
+}
+
+// Some runs show rows, others do not, whether or not outputs are kept; the weights are the same.
+static void test_shown_rows(void **) {
+  for (const bool keeps_outputs : {false, true}) {
+    for (const int32_t accumulation : {1, 2}) {
+      for (int32_t replicas = 1; replicas <= 3; ++replicas) {
+        const Fed fed(replicas, accumulation, keeps_outputs), plain(replicas, accumulation, false);
+        const std::vector<size_t> order = accumulation == 1 ? std::vector<size_t>{0, 3, 3, 2, 4, 4, 6, 1}
+                                                            : std::vector<size_t>{0, 3, 3, 0, 6, 6, 2, 2, 4, 4, 3, 0};
+        for (size_t at = 0; at < order.size(); at += static_cast<size_t>(accumulation)) {
+          const std::vector<size_t> batches(order.begin() + static_cast<std::ptrdiff_t>(at),
+                                            order.begin() + static_cast<std::ptrdiff_t>(at) + accumulation);
+          for (const size_t index : batches)
+            fed.push(index), plain.push(index);
+          const std::vector<double> before = fed.weights();
+          const bool shows = at % 3 != 1;
+          fed.trainer->show_rows(shows);
+          assert_ok(fed.trainer->run(1, nullptr));
+          assert_ok(plain.trainer->run(1, nullptr));
+          if (shows) assert_shown(*fed.trainer, batches, before);
+          const auto value = fed.trainer->summary(*fed.trainer->model().find_summary("shown x"));
+          if (!shows) assert_error_contains(value, "has not kept 'summary/shown x'");
+          if (keeps_outputs && accumulation == 1) assert_outputs(*fed.trainer, batches, before);
+          assert_near(assert_ok_value(fed.trainer->get_variable("w")), {kWidth}, plain.weights());
+        }
+      }
+    }
+  }
+}
+
 static void test_without_the_option(void **) {
   const Fed fed(2, 1, false);
   fed.push(0);
@@ -186,6 +251,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_batches_of_any_rows_and_length),
     cmocka_unit_test(test_the_last_of_several_steps),
     cmocka_unit_test(test_several_batches_to_a_step),
+    cmocka_unit_test(test_shown_rows),
     cmocka_unit_test(test_without_the_option),
 };
 TEST_MAIN(tests)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/train/trainer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -407,6 +408,18 @@ static void test_steady_steps_build_nothing(void **) {
   assert_int_equal(after.steps, 53);
 }
 
+// Of devices that have memory of their own and tell; not of those that use the host's.
+static void test_memory_in_use(void **) {
+  Session session(2);
+  const auto used = session.trainer->memory_in_use();
+  assert_true(used.empty() || !assert_ok_value(make_test_strategy(2))->backend()->has_host_memory());
+  const std::vector<std::string> names = session.trainer->device_names();
+  for (const auto &memory : used) {
+    assert_true(std::ranges::find(names, memory.name) != names.end());
+    assert_true(memory.value > 0);  // there are weights
+  }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_agrees_with_a_trainer_written_by_hand),
     cmocka_unit_test(test_runs_end_where_they_should),
@@ -422,6 +435,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_updates_add_up_gradients),
     cmocka_unit_test(test_strategies_are_checked),
     cmocka_unit_test(test_steady_steps_build_nothing),
+    cmocka_unit_test(test_memory_in_use),
 };
 TEST_MAIN(tests)
 

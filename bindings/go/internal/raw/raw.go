@@ -101,223 +101,253 @@ typedef long long swig_type_68;
 typedef _gostring_ swig_type_69;
 typedef long long swig_type_70;
 typedef _gostring_ swig_type_71;
-typedef _gostring_ swig_type_72;
-typedef long long swig_type_73;
-typedef _gostring_ swig_type_74;
-typedef _gostring_ swig_type_75;
+typedef long long swig_type_72;
+typedef _gostring_ swig_type_73;
+typedef long long swig_type_74;
+typedef long long swig_type_75;
 typedef _gostring_ swig_type_76;
 typedef _gostring_ swig_type_77;
-typedef _goslice_ swig_type_78;
-typedef _gostring_ swig_type_79;
-typedef _goslice_ swig_type_80;
+typedef _gostring_ swig_type_78;
+typedef long long swig_type_79;
+typedef _gostring_ swig_type_80;
 typedef _gostring_ swig_type_81;
 typedef long long swig_type_82;
-typedef _goslice_ swig_type_83;
-typedef _goslice_ swig_type_84;
-typedef _goslice_ swig_type_85;
+typedef _gostring_ swig_type_83;
+typedef _gostring_ swig_type_84;
+typedef _gostring_ swig_type_85;
 typedef _gostring_ swig_type_86;
-typedef long long swig_type_87;
-typedef long long swig_type_88;
-typedef long long swig_type_89;
+typedef _goslice_ swig_type_87;
+typedef _gostring_ swig_type_88;
+typedef _goslice_ swig_type_89;
 typedef _gostring_ swig_type_90;
 typedef long long swig_type_91;
-typedef long long swig_type_92;
-typedef _gostring_ swig_type_93;
+typedef _goslice_ swig_type_92;
+typedef _goslice_ swig_type_93;
 typedef _goslice_ swig_type_94;
 typedef _gostring_ swig_type_95;
-typedef _gostring_ swig_type_96;
+typedef long long swig_type_96;
 typedef long long swig_type_97;
 typedef long long swig_type_98;
-typedef long long swig_type_99;
-typedef _goslice_ swig_type_100;
-typedef _goslice_ swig_type_101;
-typedef long long swig_type_102;
-typedef long long swig_type_103;
-typedef long long swig_type_104;
-typedef long long swig_type_105;
+typedef _gostring_ swig_type_99;
+typedef long long swig_type_100;
+typedef long long swig_type_101;
+typedef _gostring_ swig_type_102;
+typedef _goslice_ swig_type_103;
+typedef _gostring_ swig_type_104;
+typedef _gostring_ swig_type_105;
 typedef long long swig_type_106;
 typedef long long swig_type_107;
-typedef _gostring_ swig_type_108;
-typedef _gostring_ swig_type_109;
-typedef _gostring_ swig_type_110;
-typedef _gostring_ swig_type_111;
-typedef _gostring_ swig_type_112;
-typedef _goslice_ swig_type_113;
-typedef _gostring_ swig_type_114;
-typedef _gostring_ swig_type_115;
-typedef _gostring_ swig_type_116;
-typedef long long swig_type_117;
+typedef long long swig_type_108;
+typedef _goslice_ swig_type_109;
+typedef _goslice_ swig_type_110;
+typedef long long swig_type_111;
+typedef long long swig_type_112;
+typedef long long swig_type_113;
+typedef long long swig_type_114;
+typedef long long swig_type_115;
+typedef long long swig_type_116;
+typedef _gostring_ swig_type_117;
 typedef _gostring_ swig_type_118;
 typedef _gostring_ swig_type_119;
 typedef _gostring_ swig_type_120;
 typedef _gostring_ swig_type_121;
 typedef _goslice_ swig_type_122;
 typedef _gostring_ swig_type_123;
-typedef _goslice_ swig_type_124;
+typedef _gostring_ swig_type_124;
 typedef _gostring_ swig_type_125;
-typedef _gostring_ swig_type_126;
-typedef long long swig_type_127;
-typedef long long swig_type_128;
+typedef long long swig_type_126;
+typedef _gostring_ swig_type_127;
+typedef _gostring_ swig_type_128;
 typedef _gostring_ swig_type_129;
-typedef long long swig_type_130;
-typedef long long swig_type_131;
+typedef _gostring_ swig_type_130;
+typedef _goslice_ swig_type_131;
 typedef _gostring_ swig_type_132;
-typedef _gostring_ swig_type_133;
-typedef long long swig_type_134;
+typedef _goslice_ swig_type_133;
+typedef _gostring_ swig_type_134;
 typedef _gostring_ swig_type_135;
 typedef long long swig_type_136;
-typedef _goslice_ swig_type_137;
+typedef long long swig_type_137;
 typedef _gostring_ swig_type_138;
 typedef long long swig_type_139;
 typedef long long swig_type_140;
-typedef long long swig_type_141;
-typedef long long swig_type_142;
+typedef _gostring_ swig_type_141;
+typedef _gostring_ swig_type_142;
 typedef long long swig_type_143;
-typedef long long swig_type_144;
+typedef _gostring_ swig_type_144;
 typedef long long swig_type_145;
-typedef _gostring_ swig_type_146;
-typedef long long swig_type_147;
-typedef _gostring_ swig_type_148;
-typedef _goslice_ swig_type_149;
+typedef _goslice_ swig_type_146;
+typedef _gostring_ swig_type_147;
+typedef long long swig_type_148;
+typedef long long swig_type_149;
 typedef long long swig_type_150;
-typedef _goslice_ swig_type_151;
-typedef _gostring_ swig_type_152;
+typedef long long swig_type_151;
+typedef long long swig_type_152;
 typedef long long swig_type_153;
-typedef _gostring_ swig_type_154;
-typedef long long swig_type_155;
-typedef _gostring_ swig_type_156;
+typedef long long swig_type_154;
+typedef _gostring_ swig_type_155;
+typedef long long swig_type_156;
 typedef _gostring_ swig_type_157;
-typedef _gostring_ swig_type_158;
-typedef _gostring_ swig_type_159;
-typedef long long swig_type_160;
-typedef long long swig_type_161;
-typedef _gostring_ swig_type_162;
-typedef long long swig_type_163;
-typedef _gostring_ swig_type_164;
+typedef _goslice_ swig_type_158;
+typedef long long swig_type_159;
+typedef _goslice_ swig_type_160;
+typedef _gostring_ swig_type_161;
+typedef long long swig_type_162;
+typedef _gostring_ swig_type_163;
+typedef long long swig_type_164;
 typedef _gostring_ swig_type_165;
-typedef long long swig_type_166;
-typedef long long swig_type_167;
-typedef long long swig_type_168;
+typedef _gostring_ swig_type_166;
+typedef _gostring_ swig_type_167;
+typedef _gostring_ swig_type_168;
 typedef long long swig_type_169;
 typedef long long swig_type_170;
-typedef long long swig_type_171;
+typedef _gostring_ swig_type_171;
 typedef long long swig_type_172;
-typedef long long swig_type_173;
+typedef _gostring_ swig_type_173;
 typedef _gostring_ swig_type_174;
 typedef long long swig_type_175;
-typedef _gostring_ swig_type_176;
+typedef long long swig_type_176;
 typedef long long swig_type_177;
 typedef long long swig_type_178;
 typedef long long swig_type_179;
-typedef _gostring_ swig_type_180;
-typedef _gostring_ swig_type_181;
-typedef _gostring_ swig_type_182;
-typedef long long swig_type_183;
+typedef long long swig_type_180;
+typedef long long swig_type_181;
+typedef long long swig_type_182;
+typedef _gostring_ swig_type_183;
 typedef long long swig_type_184;
 typedef _gostring_ swig_type_185;
 typedef long long swig_type_186;
-typedef long long swig_type_187;
+typedef _gostring_ swig_type_187;
 typedef _gostring_ swig_type_188;
 typedef long long swig_type_189;
-typedef long long swig_type_190;
-typedef _gostring_ swig_type_191;
-typedef long long swig_type_192;
+typedef _gostring_ swig_type_190;
+typedef long long swig_type_191;
+typedef _gostring_ swig_type_192;
 typedef long long swig_type_193;
-typedef _gostring_ swig_type_194;
-typedef long long swig_type_195;
+typedef long long swig_type_194;
+typedef _gostring_ swig_type_195;
 typedef _gostring_ swig_type_196;
-typedef _gostring_ swig_type_197;
+typedef long long swig_type_197;
 typedef _gostring_ swig_type_198;
-typedef _gostring_ swig_type_199;
-typedef _gostring_ swig_type_200;
-typedef long long swig_type_201;
-typedef long long swig_type_202;
-typedef long long swig_type_203;
+typedef long long swig_type_199;
+typedef long long swig_type_200;
+typedef _gostring_ swig_type_201;
+typedef _gostring_ swig_type_202;
+typedef _gostring_ swig_type_203;
 typedef _gostring_ swig_type_204;
-typedef long long swig_type_205;
+typedef _gostring_ swig_type_205;
 typedef long long swig_type_206;
-typedef _gostring_ swig_type_207;
-typedef _gostring_ swig_type_208;
+typedef long long swig_type_207;
+typedef long long swig_type_208;
 typedef long long swig_type_209;
 typedef _gostring_ swig_type_210;
-typedef long long swig_type_211;
+typedef _gostring_ swig_type_211;
 typedef _gostring_ swig_type_212;
-typedef _gostring_ swig_type_213;
-typedef _gostring_ swig_type_214;
+typedef long long swig_type_213;
+typedef long long swig_type_214;
 typedef _gostring_ swig_type_215;
 typedef long long swig_type_216;
-typedef _gostring_ swig_type_217;
-typedef long long swig_type_218;
+typedef long long swig_type_217;
+typedef _gostring_ swig_type_218;
 typedef long long swig_type_219;
 typedef long long swig_type_220;
 typedef _gostring_ swig_type_221;
 typedef long long swig_type_222;
-typedef _gostring_ swig_type_223;
+typedef long long swig_type_223;
 typedef _gostring_ swig_type_224;
-typedef _gostring_ swig_type_225;
-typedef _goslice_ swig_type_226;
+typedef long long swig_type_225;
+typedef _gostring_ swig_type_226;
 typedef _gostring_ swig_type_227;
 typedef _gostring_ swig_type_228;
 typedef _gostring_ swig_type_229;
-typedef _goslice_ swig_type_230;
+typedef _gostring_ swig_type_230;
 typedef long long swig_type_231;
 typedef long long swig_type_232;
-typedef _gostring_ swig_type_233;
-typedef long long swig_type_234;
-typedef _gostring_ swig_type_235;
+typedef long long swig_type_233;
+typedef _gostring_ swig_type_234;
+typedef long long swig_type_235;
 typedef long long swig_type_236;
 typedef _gostring_ swig_type_237;
-typedef long long swig_type_238;
-typedef _gostring_ swig_type_239;
-typedef long long swig_type_240;
+typedef _gostring_ swig_type_238;
+typedef long long swig_type_239;
+typedef _gostring_ swig_type_240;
 typedef long long swig_type_241;
-typedef _goslice_ swig_type_242;
-typedef long long swig_type_243;
+typedef _gostring_ swig_type_242;
+typedef _gostring_ swig_type_243;
 typedef _gostring_ swig_type_244;
-typedef long long swig_type_245;
+typedef _gostring_ swig_type_245;
 typedef long long swig_type_246;
-typedef long long swig_type_247;
+typedef _gostring_ swig_type_247;
 typedef long long swig_type_248;
 typedef long long swig_type_249;
 typedef long long swig_type_250;
-typedef long long swig_type_251;
+typedef _gostring_ swig_type_251;
 typedef long long swig_type_252;
 typedef _gostring_ swig_type_253;
-typedef _goslice_ swig_type_254;
-typedef long long swig_type_255;
+typedef _gostring_ swig_type_254;
+typedef _gostring_ swig_type_255;
 typedef _goslice_ swig_type_256;
-typedef long long swig_type_257;
-typedef long long swig_type_258;
-typedef _goslice_ swig_type_259;
+typedef _gostring_ swig_type_257;
+typedef _gostring_ swig_type_258;
+typedef _gostring_ swig_type_259;
 typedef _goslice_ swig_type_260;
 typedef long long swig_type_261;
-typedef _goslice_ swig_type_262;
-typedef _goslice_ swig_type_263;
+typedef long long swig_type_262;
+typedef _gostring_ swig_type_263;
 typedef long long swig_type_264;
-typedef long long swig_type_265;
+typedef _gostring_ swig_type_265;
 typedef long long swig_type_266;
-typedef long long swig_type_267;
+typedef _gostring_ swig_type_267;
 typedef long long swig_type_268;
-typedef _goslice_ swig_type_269;
-typedef _gostring_ swig_type_270;
-typedef _gostring_ swig_type_271;
-typedef long long swig_type_272;
+typedef _gostring_ swig_type_269;
+typedef long long swig_type_270;
+typedef long long swig_type_271;
+typedef _goslice_ swig_type_272;
 typedef long long swig_type_273;
-typedef long long swig_type_274;
-typedef _gostring_ swig_type_275;
+typedef _gostring_ swig_type_274;
+typedef long long swig_type_275;
 typedef long long swig_type_276;
 typedef long long swig_type_277;
-typedef _gostring_ swig_type_278;
-typedef _gostring_ swig_type_279;
-typedef _gostring_ swig_type_280;
+typedef long long swig_type_278;
+typedef long long swig_type_279;
+typedef long long swig_type_280;
 typedef long long swig_type_281;
 typedef long long swig_type_282;
-typedef long long swig_type_283;
-typedef _gostring_ swig_type_284;
-typedef _gostring_ swig_type_285;
-typedef _gostring_ swig_type_286;
+typedef _gostring_ swig_type_283;
+typedef _goslice_ swig_type_284;
+typedef long long swig_type_285;
+typedef _goslice_ swig_type_286;
 typedef long long swig_type_287;
 typedef long long swig_type_288;
+typedef _goslice_ swig_type_289;
+typedef _goslice_ swig_type_290;
+typedef long long swig_type_291;
+typedef _goslice_ swig_type_292;
+typedef _goslice_ swig_type_293;
+typedef long long swig_type_294;
+typedef long long swig_type_295;
+typedef long long swig_type_296;
+typedef long long swig_type_297;
+typedef long long swig_type_298;
+typedef _goslice_ swig_type_299;
+typedef _gostring_ swig_type_300;
+typedef _gostring_ swig_type_301;
+typedef long long swig_type_302;
+typedef long long swig_type_303;
+typedef long long swig_type_304;
+typedef _gostring_ swig_type_305;
+typedef long long swig_type_306;
+typedef long long swig_type_307;
+typedef _gostring_ swig_type_308;
+typedef _gostring_ swig_type_309;
+typedef _gostring_ swig_type_310;
+typedef long long swig_type_311;
+typedef long long swig_type_312;
+typedef long long swig_type_313;
+typedef _gostring_ swig_type_314;
+typedef _gostring_ swig_type_315;
+typedef _gostring_ swig_type_316;
+typedef long long swig_type_317;
+typedef long long swig_type_318;
 extern void _wrap_Swig_free_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_raw_afdf3638045c4129(swig_intgo arg1);
 extern swig_type_1 _wrap_DIM_BATCH_raw_afdf3638045c4129(void);
@@ -393,178 +423,200 @@ extern swig_type_63 _wrap_graph_get_params_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_graph_set_output_raw_afdf3638045c4129(uintptr_t arg1, swig_type_64 arg2, swig_type_65 arg3);
 extern void _wrap_graph_set_loss_raw_afdf3638045c4129(uintptr_t arg1, swig_type_66 arg2);
 extern void _wrap_graph_add_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_67 arg2, swig_type_68 arg3);
+extern void _wrap_summary_scalar_raw_afdf3638045c4129(uintptr_t arg1, swig_type_69 arg2, swig_type_70 arg3);
+extern void _wrap_summary_histogram_raw_afdf3638045c4129(uintptr_t arg1, swig_type_71 arg2, swig_type_72 arg3);
+extern void _wrap_summary_image_raw_afdf3638045c4129(uintptr_t arg1, swig_type_73 arg2, swig_type_74 arg3, swig_type_75 arg4);
+extern void _wrap_summary_text_raw_afdf3638045c4129(uintptr_t arg1, swig_type_76 arg2, swig_type_77 arg3);
 extern void _wrap_graph_set_gradient_clip_norm_raw_afdf3638045c4129(uintptr_t arg1, double arg2);
-extern void _wrap_graph_begin_raw_afdf3638045c4129(uintptr_t arg1, swig_type_69 arg2, int arg3);
-extern void _wrap_graph_add_input_raw_afdf3638045c4129(uintptr_t arg1, swig_type_70 arg2);
-extern void _wrap_graph_set_bool_raw_afdf3638045c4129(uintptr_t arg1, swig_type_71 arg2, _Bool arg3);
-extern void _wrap_graph_set_i64_raw_afdf3638045c4129(uintptr_t arg1, swig_type_72 arg2, swig_type_73 arg3);
-extern void _wrap_graph_set_f64_raw_afdf3638045c4129(uintptr_t arg1, swig_type_74 arg2, double arg3);
-extern void _wrap_graph_set_string_raw_afdf3638045c4129(uintptr_t arg1, swig_type_75 arg2, swig_type_76 arg3);
-extern void _wrap_graph_set_i64s_raw_afdf3638045c4129(uintptr_t arg1, swig_type_77 arg2, swig_type_78 arg3);
-extern void _wrap_graph_set_f64s_raw_afdf3638045c4129(uintptr_t arg1, swig_type_79 arg2, swig_type_80 arg3);
-extern void _wrap_graph_set_tensor_raw_afdf3638045c4129(uintptr_t arg1, swig_type_81 arg2, uintptr_t arg3);
-extern swig_type_82 _wrap_graph_end_raw_afdf3638045c4129(uintptr_t arg1, swig_type_83 arg2);
-extern void _wrap_graph_begin_region_raw_afdf3638045c4129(uintptr_t arg1, swig_type_84 arg2);
-extern void _wrap_graph_end_region_raw_afdf3638045c4129(uintptr_t arg1, swig_type_85 arg2);
-extern void _wrap_graph_push_scope_raw_afdf3638045c4129(uintptr_t arg1, swig_type_86 arg2);
+extern void _wrap_graph_begin_raw_afdf3638045c4129(uintptr_t arg1, swig_type_78 arg2, int arg3);
+extern void _wrap_graph_add_input_raw_afdf3638045c4129(uintptr_t arg1, swig_type_79 arg2);
+extern void _wrap_graph_set_bool_raw_afdf3638045c4129(uintptr_t arg1, swig_type_80 arg2, _Bool arg3);
+extern void _wrap_graph_set_i64_raw_afdf3638045c4129(uintptr_t arg1, swig_type_81 arg2, swig_type_82 arg3);
+extern void _wrap_graph_set_f64_raw_afdf3638045c4129(uintptr_t arg1, swig_type_83 arg2, double arg3);
+extern void _wrap_graph_set_string_raw_afdf3638045c4129(uintptr_t arg1, swig_type_84 arg2, swig_type_85 arg3);
+extern void _wrap_graph_set_i64s_raw_afdf3638045c4129(uintptr_t arg1, swig_type_86 arg2, swig_type_87 arg3);
+extern void _wrap_graph_set_f64s_raw_afdf3638045c4129(uintptr_t arg1, swig_type_88 arg2, swig_type_89 arg3);
+extern void _wrap_graph_set_tensor_raw_afdf3638045c4129(uintptr_t arg1, swig_type_90 arg2, uintptr_t arg3);
+extern swig_type_91 _wrap_graph_end_raw_afdf3638045c4129(uintptr_t arg1, swig_type_92 arg2);
+extern void _wrap_graph_begin_region_raw_afdf3638045c4129(uintptr_t arg1, swig_type_93 arg2);
+extern void _wrap_graph_end_region_raw_afdf3638045c4129(uintptr_t arg1, swig_type_94 arg2);
+extern void _wrap_graph_push_scope_raw_afdf3638045c4129(uintptr_t arg1, swig_type_95 arg2);
 extern void _wrap_graph_pop_scope_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_87 _wrap_graph_constant_raw_afdf3638045c4129(uintptr_t arg1, int arg2, double arg3);
-extern swig_type_88 _wrap_graph_constant_tensor_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_89 _wrap_graph_host_scalar_raw_afdf3638045c4129(uintptr_t arg1, swig_type_90 arg2, double arg3);
-extern swig_type_91 _wrap_graph_get_completed_steps_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_92 _wrap_graph_variable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_93 arg2, int arg3, swig_type_94 arg4, swig_type_95 arg5, double arg6, _Bool arg7);
-extern void _wrap_graph_set_initial_value_raw_afdf3638045c4129(uintptr_t arg1, swig_type_96 arg2, uintptr_t arg3);
-extern void _wrap_graph_assign_raw_afdf3638045c4129(uintptr_t arg1, swig_type_97 arg2, swig_type_98 arg3);
-extern void _wrap_gradients_raw_afdf3638045c4129(uintptr_t arg1, swig_type_99 arg2, swig_type_100 arg3, swig_voidp arg4);
-extern void _wrap_apply_gradients_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_type_101 arg3);
-extern int _wrap_graph_get_dtype_raw_afdf3638045c4129(uintptr_t arg1, swig_type_102 arg2);
-extern swig_type_103 _wrap_graph_get_rank_raw_afdf3638045c4129(uintptr_t arg1, swig_type_104 arg2);
-extern swig_type_105 _wrap_graph_get_dim_raw_afdf3638045c4129(uintptr_t arg1, swig_type_106 arg2, swig_type_107 arg3);
+extern swig_type_96 _wrap_graph_constant_raw_afdf3638045c4129(uintptr_t arg1, int arg2, double arg3);
+extern swig_type_97 _wrap_graph_constant_tensor_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_98 _wrap_graph_host_scalar_raw_afdf3638045c4129(uintptr_t arg1, swig_type_99 arg2, double arg3);
+extern swig_type_100 _wrap_graph_get_completed_steps_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_101 _wrap_graph_variable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_102 arg2, int arg3, swig_type_103 arg4, swig_type_104 arg5, double arg6, _Bool arg7);
+extern void _wrap_graph_set_initial_value_raw_afdf3638045c4129(uintptr_t arg1, swig_type_105 arg2, uintptr_t arg3);
+extern void _wrap_graph_assign_raw_afdf3638045c4129(uintptr_t arg1, swig_type_106 arg2, swig_type_107 arg3);
+extern void _wrap_gradients_raw_afdf3638045c4129(uintptr_t arg1, swig_type_108 arg2, swig_type_109 arg3, swig_voidp arg4);
+extern void _wrap_apply_gradients_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_type_110 arg3);
+extern int _wrap_graph_get_dtype_raw_afdf3638045c4129(uintptr_t arg1, swig_type_111 arg2);
+extern swig_type_112 _wrap_graph_get_rank_raw_afdf3638045c4129(uintptr_t arg1, swig_type_113 arg2);
+extern swig_type_114 _wrap_graph_get_dim_raw_afdf3638045c4129(uintptr_t arg1, swig_type_115 arg2, swig_type_116 arg3);
 extern int _wrap_graph_check_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
 extern swig_intgo _wrap_CARDINALITY_INFINITE_raw_afdf3638045c4129(void);
 extern swig_intgo _wrap_CARDINALITY_UNKNOWN_raw_afdf3638045c4129(void);
 extern int _wrap_pipeline_create_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_pipeline_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_pipeline_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern void _wrap_pipeline_add_slices_raw_afdf3638045c4129(uintptr_t arg1, swig_type_108 arg2, int arg3, uintptr_t arg4);
-extern void _wrap_pipeline_add_tensor_raw_afdf3638045c4129(uintptr_t arg1, swig_type_109 arg2, int arg3, uintptr_t arg4);
-extern void _wrap_pipeline_add_idx_raw_afdf3638045c4129(uintptr_t arg1, swig_type_110 arg2, int arg3, swig_type_111 arg4);
-extern void _wrap_pipeline_declare_raw_afdf3638045c4129(uintptr_t arg1, swig_type_112 arg2, int arg3, int arg4, swig_type_113 arg5);
+extern void _wrap_pipeline_add_slices_raw_afdf3638045c4129(uintptr_t arg1, swig_type_117 arg2, int arg3, uintptr_t arg4);
+extern void _wrap_pipeline_add_tensor_raw_afdf3638045c4129(uintptr_t arg1, swig_type_118 arg2, int arg3, uintptr_t arg4);
+extern void _wrap_pipeline_add_idx_raw_afdf3638045c4129(uintptr_t arg1, swig_type_119 arg2, int arg3, swig_type_120 arg4);
+extern void _wrap_pipeline_declare_raw_afdf3638045c4129(uintptr_t arg1, swig_type_121 arg2, int arg3, int arg4, swig_type_122 arg5);
 extern void _wrap_pipeline_set_arrow_stream_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_pipeline_add_feed_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_pipeline_add_dataset_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_pipeline_set_cancel_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_begin_raw_afdf3638045c4129(uintptr_t arg1, swig_type_114 arg2, int arg3);
-extern void _wrap_pipeline_set_bool_raw_afdf3638045c4129(uintptr_t arg1, swig_type_115 arg2, _Bool arg3);
-extern void _wrap_pipeline_set_i64_raw_afdf3638045c4129(uintptr_t arg1, swig_type_116 arg2, swig_type_117 arg3);
-extern void _wrap_pipeline_set_f64_raw_afdf3638045c4129(uintptr_t arg1, swig_type_118 arg2, double arg3);
-extern void _wrap_pipeline_set_string_raw_afdf3638045c4129(uintptr_t arg1, swig_type_119 arg2, swig_type_120 arg3);
-extern void _wrap_pipeline_set_i64s_raw_afdf3638045c4129(uintptr_t arg1, swig_type_121 arg2, swig_type_122 arg3);
-extern void _wrap_pipeline_set_f64s_raw_afdf3638045c4129(uintptr_t arg1, swig_type_123 arg2, swig_type_124 arg3);
-extern void _wrap_pipeline_set_dataset_raw_afdf3638045c4129(uintptr_t arg1, swig_type_125 arg2, uintptr_t arg3);
+extern void _wrap_pipeline_begin_raw_afdf3638045c4129(uintptr_t arg1, swig_type_123 arg2, int arg3);
+extern void _wrap_pipeline_set_bool_raw_afdf3638045c4129(uintptr_t arg1, swig_type_124 arg2, _Bool arg3);
+extern void _wrap_pipeline_set_i64_raw_afdf3638045c4129(uintptr_t arg1, swig_type_125 arg2, swig_type_126 arg3);
+extern void _wrap_pipeline_set_f64_raw_afdf3638045c4129(uintptr_t arg1, swig_type_127 arg2, double arg3);
+extern void _wrap_pipeline_set_string_raw_afdf3638045c4129(uintptr_t arg1, swig_type_128 arg2, swig_type_129 arg3);
+extern void _wrap_pipeline_set_i64s_raw_afdf3638045c4129(uintptr_t arg1, swig_type_130 arg2, swig_type_131 arg3);
+extern void _wrap_pipeline_set_f64s_raw_afdf3638045c4129(uintptr_t arg1, swig_type_132 arg2, swig_type_133 arg3);
+extern void _wrap_pipeline_set_dataset_raw_afdf3638045c4129(uintptr_t arg1, swig_type_134 arg2, uintptr_t arg3);
 extern void _wrap_pipeline_end_raw_afdf3638045c4129(uintptr_t arg1);
-extern void _wrap_pipeline_set_state_raw_afdf3638045c4129(uintptr_t arg1, swig_type_126 arg2, uintptr_t arg3);
+extern void _wrap_pipeline_set_state_raw_afdf3638045c4129(uintptr_t arg1, swig_type_135 arg2, uintptr_t arg3);
 extern int _wrap_pipeline_build_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_dataset_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_dataset_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_127 _wrap_dataset_get_cardinality_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_128 _wrap_dataset_get_component_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_129 _wrap_dataset_get_component_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_130 arg2);
-extern int _wrap_dataset_get_component_role_raw_afdf3638045c4129(uintptr_t arg1, swig_type_131 arg2);
-extern swig_type_132 _wrap_dataset_get_spec_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_133 _wrap_dataset_get_lint_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_dataset_split_raw_afdf3638045c4129(uintptr_t arg1, swig_type_134 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_dataset_count_classes_raw_afdf3638045c4129(uintptr_t arg1, swig_type_135 arg2, swig_type_136 arg3, uintptr_t arg4, swig_type_137 arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_dataset_count_texts_raw_afdf3638045c4129(uintptr_t arg1, swig_type_138 arg2, swig_type_139 arg3, swig_type_140 arg4, swig_type_141 arg5, uintptr_t arg6, swig_voidp arg7, swig_voidp arg8, swig_voidp arg9);
-extern int _wrap_dataset_to_arrow_raw_afdf3638045c4129(uintptr_t arg1, swig_type_142 arg2, swig_type_143 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
-extern int _wrap_iterator_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_144 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_136 _wrap_dataset_get_cardinality_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_137 _wrap_dataset_get_component_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_138 _wrap_dataset_get_component_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_139 arg2);
+extern int _wrap_dataset_get_component_role_raw_afdf3638045c4129(uintptr_t arg1, swig_type_140 arg2);
+extern swig_type_141 _wrap_dataset_get_spec_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_142 _wrap_dataset_get_lint_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_dataset_split_raw_afdf3638045c4129(uintptr_t arg1, swig_type_143 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_dataset_count_classes_raw_afdf3638045c4129(uintptr_t arg1, swig_type_144 arg2, swig_type_145 arg3, uintptr_t arg4, swig_type_146 arg5, swig_voidp arg6, swig_voidp arg7);
+extern int _wrap_dataset_count_texts_raw_afdf3638045c4129(uintptr_t arg1, swig_type_147 arg2, swig_type_148 arg3, swig_type_149 arg4, swig_type_150 arg5, uintptr_t arg6, swig_voidp arg7, swig_voidp arg8, swig_voidp arg9);
+extern int _wrap_dataset_to_arrow_raw_afdf3638045c4129(uintptr_t arg1, swig_type_151 arg2, swig_type_152 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
+extern int _wrap_iterator_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_153 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_iterator_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_iterator_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_iterator_next_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern uintptr_t _wrap_iterator_get_component_raw_afdf3638045c4129(uintptr_t arg1, swig_type_145 arg2);
-extern int _wrap_iterator_restore_raw_afdf3638045c4129(uintptr_t arg1, swig_type_146 arg2, swig_voidp arg3);
-extern int _wrap_feed_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_147 arg2, swig_voidp arg3, swig_voidp arg4);
+extern uintptr_t _wrap_iterator_get_component_raw_afdf3638045c4129(uintptr_t arg1, swig_type_154 arg2);
+extern int _wrap_iterator_restore_raw_afdf3638045c4129(uintptr_t arg1, swig_type_155 arg2, swig_voidp arg3);
+extern int _wrap_feed_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_156 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_feed_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_feed_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_feed_declare_raw_afdf3638045c4129(uintptr_t arg1, swig_type_148 arg2, int arg3, int arg4, swig_type_149 arg5, swig_voidp arg6);
-extern int _wrap_feed_set_batch_size_raw_afdf3638045c4129(uintptr_t arg1, swig_type_150 arg2, swig_voidp arg3);
-extern int _wrap_feed_push_raw_afdf3638045c4129(uintptr_t arg1, swig_type_151 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_feed_declare_raw_afdf3638045c4129(uintptr_t arg1, swig_type_157 arg2, int arg3, int arg4, swig_type_158 arg5, swig_voidp arg6);
+extern int _wrap_feed_set_batch_size_raw_afdf3638045c4129(uintptr_t arg1, swig_type_159 arg2, swig_voidp arg3);
+extern int _wrap_feed_push_raw_afdf3638045c4129(uintptr_t arg1, swig_type_160 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_feed_finish_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_feed_fail_raw_afdf3638045c4129(uintptr_t arg1, int arg2, swig_type_152 arg3, swig_voidp arg4);
-extern swig_type_153 _wrap_feed_get_position_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_cluster_resolver_create_list_raw_afdf3638045c4129(swig_type_154 arg1, swig_type_155 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_cluster_resolver_create_tf_config_raw_afdf3638045c4129(swig_type_156 arg1, swig_voidp arg2, swig_voidp arg3);
-extern int _wrap_cluster_resolver_create_from_environment_raw_afdf3638045c4129(swig_type_157 arg1, swig_voidp arg2, swig_voidp arg3);
-extern int _wrap_cluster_resolver_create_tpu_raw_afdf3638045c4129(swig_type_158 arg1, swig_type_159 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_feed_fail_raw_afdf3638045c4129(uintptr_t arg1, int arg2, swig_type_161 arg3, swig_voidp arg4);
+extern swig_type_162 _wrap_feed_get_position_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_cluster_resolver_create_list_raw_afdf3638045c4129(swig_type_163 arg1, swig_type_164 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_cluster_resolver_create_tf_config_raw_afdf3638045c4129(swig_type_165 arg1, swig_voidp arg2, swig_voidp arg3);
+extern int _wrap_cluster_resolver_create_from_environment_raw_afdf3638045c4129(swig_type_166 arg1, swig_voidp arg2, swig_voidp arg3);
+extern int _wrap_cluster_resolver_create_tpu_raw_afdf3638045c4129(swig_type_167 arg1, swig_type_168 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_cluster_resolver_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_cluster_resolver_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_160 _wrap_cluster_resolver_get_worker_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_161 _wrap_cluster_resolver_get_worker_index_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_162 _wrap_cluster_resolver_get_address_raw_afdf3638045c4129(uintptr_t arg1, swig_type_163 arg2);
-extern swig_type_164 _wrap_cluster_resolver_get_json_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_169 _wrap_cluster_resolver_get_worker_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_170 _wrap_cluster_resolver_get_worker_index_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_171 _wrap_cluster_resolver_get_address_raw_afdf3638045c4129(uintptr_t arg1, swig_type_172 arg2);
+extern swig_type_173 _wrap_cluster_resolver_get_json_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_cluster_resolver_connect_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern int _wrap_cluster_resolver_initialize_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_cluster_resolver_get_context_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_strategy_create_one_device_raw_afdf3638045c4129(uintptr_t arg1, swig_type_165 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_strategy_create_auto_raw_afdf3638045c4129(uintptr_t arg1, swig_type_166 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_strategy_create_one_device_raw_afdf3638045c4129(uintptr_t arg1, swig_type_174 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_strategy_create_auto_raw_afdf3638045c4129(uintptr_t arg1, swig_type_175 arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_strategy_create_multi_worker_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_strategy_create_multi_worker_from_environment_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_strategy_create_multi_worker_from_resolver_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
 extern int _wrap_strategy_create_tpu_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_strategy_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_strategy_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_167 _wrap_strategy_get_replica_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_168 _wrap_strategy_get_worker_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_169 _wrap_strategy_get_worker_index_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_170 _wrap_strategy_get_input_pipeline_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_171 _wrap_strategy_get_input_pipeline_id_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_172 _wrap_strategy_get_per_replica_batch_size_raw_afdf3638045c4129(uintptr_t arg1, swig_type_173 arg2);
-extern swig_type_174 _wrap_strategy_get_device_raw_afdf3638045c4129(uintptr_t arg1, swig_type_175 arg2);
+extern swig_type_176 _wrap_strategy_get_replica_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_177 _wrap_strategy_get_worker_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_178 _wrap_strategy_get_worker_index_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_179 _wrap_strategy_get_input_pipeline_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_180 _wrap_strategy_get_input_pipeline_id_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_181 _wrap_strategy_get_per_replica_batch_size_raw_afdf3638045c4129(uintptr_t arg1, swig_type_182 arg2);
+extern swig_type_183 _wrap_strategy_get_device_raw_afdf3638045c4129(uintptr_t arg1, swig_type_184 arg2);
 extern uintptr_t _wrap_strategy_get_context_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_summary_writer_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_185 arg2, swig_type_186 arg3, swig_voidp arg4, swig_voidp arg5);
+extern void _wrap_summary_writer_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_summary_writer_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_187 _wrap_summary_writer_get_folder_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_summary_writer_flush_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern int _wrap_summary_writer_add_scalar_raw_afdf3638045c4129(uintptr_t arg1, swig_type_188 arg2, double arg3, swig_type_189 arg4, swig_voidp arg5);
+extern int _wrap_summary_writer_add_histogram_raw_afdf3638045c4129(uintptr_t arg1, swig_type_190 arg2, uintptr_t arg3, swig_type_191 arg4, swig_voidp arg5);
+extern int _wrap_summary_writer_add_image_raw_afdf3638045c4129(uintptr_t arg1, swig_type_192 arg2, uintptr_t arg3, swig_type_193 arg4, swig_type_194 arg5, swig_voidp arg6);
+extern int _wrap_summary_writer_add_text_raw_afdf3638045c4129(uintptr_t arg1, swig_type_195 arg2, swig_type_196 arg3, swig_type_197 arg4, swig_voidp arg5);
+extern int _wrap_summary_writer_add_pr_curve_raw_afdf3638045c4129(uintptr_t arg1, swig_type_198 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_199 arg6, swig_type_200 arg7, swig_voidp arg8);
+extern int _wrap_summary_writer_add_embedding_raw_afdf3638045c4129(uintptr_t arg1, swig_type_201 arg2, uintptr_t arg3, swig_type_202 arg4, swig_voidp arg5);
+extern int _wrap_summary_writer_add_hyperparameters_raw_afdf3638045c4129(uintptr_t arg1, swig_type_203 arg2, swig_type_204 arg3, swig_voidp arg4);
 extern swig_intgo _wrap_HOOK_STOP_raw_afdf3638045c4129(void);
 extern int _wrap_hooks_create_raw_afdf3638045c4129(swig_voidp arg1, swig_voidp arg2);
 extern void _wrap_hooks_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_hooks_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_hooks_add_progress_raw_afdf3638045c4129(uintptr_t arg1, int arg2, swig_voidp arg3);
-extern int _wrap_hooks_add_metrics_file_raw_afdf3638045c4129(uintptr_t arg1, swig_type_176 arg2, int arg3, swig_type_177 arg4, swig_voidp arg5);
+extern int _wrap_hooks_add_metrics_file_raw_afdf3638045c4129(uintptr_t arg1, swig_type_205 arg2, int arg3, swig_type_206 arg4, swig_voidp arg5);
+extern int _wrap_prometheus_create_raw_afdf3638045c4129(swig_voidp arg1, swig_voidp arg2);
+extern void _wrap_prometheus_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_prometheus_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_hooks_add_prometheus_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_207 arg3, swig_voidp arg4);
+extern int _wrap_prometheus_read_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern int _wrap_hook_event_get_kind_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_178 _wrap_hook_event_get_step_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_179 _wrap_hook_event_get_epoch_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_208 _wrap_hook_event_get_step_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_209 _wrap_hook_event_get_epoch_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_hook_event_get_loss_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_hook_event_get_examples_per_second_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_hook_event_get_remaining_seconds_raw_afdf3638045c4129(uintptr_t arg1);
-extern double _wrap_hook_event_get_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_180 arg2);
-extern swig_type_181 _wrap_hook_event_get_checkpoint_raw_afdf3638045c4129(uintptr_t arg1);
+extern double _wrap_hook_event_get_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_210 arg2);
+extern swig_type_211 _wrap_hook_event_get_checkpoint_raw_afdf3638045c4129(uintptr_t arg1);
+extern uintptr_t _wrap_hook_event_get_summary_writer_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_estimator_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_estimator_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_estimator_train_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_estimator_initialize_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_182 arg3, uintptr_t arg4, swig_voidp arg5);
-extern int _wrap_estimator_evaluate_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_183 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_initialize_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_212 arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_estimator_evaluate_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_213 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern int _wrap_estimator_set_evaluation_strategy_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern int _wrap_estimator_train_and_evaluate_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_184 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
-extern swig_type_185 _wrap_estimator_get_params_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_186 _wrap_estimator_get_input_pipeline_count_raw_afdf3638045c4129(uintptr_t arg1, int arg2);
-extern swig_type_187 _wrap_estimator_get_input_pipeline_id_raw_afdf3638045c4129(uintptr_t arg1, int arg2);
-extern int _wrap_estimator_save_raw_afdf3638045c4129(uintptr_t arg1, swig_type_188 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_189 _wrap_estimator_get_global_step_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_190 _wrap_estimator_get_variable_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_191 _wrap_estimator_get_variable_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_192 arg2);
-extern swig_type_193 _wrap_estimator_get_trainable_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_194 _wrap_estimator_get_trainable_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_195 arg2);
-extern int _wrap_estimator_read_variable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_196 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_write_variable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_197 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_gradient_raw_afdf3638045c4129(uintptr_t arg1, swig_type_198 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_output_raw_afdf3638045c4129(uintptr_t arg1, swig_type_199 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_set_trainable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_200 arg2, _Bool arg3, swig_voidp arg4);
+extern int _wrap_estimator_train_and_evaluate_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_214 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
+extern swig_type_215 _wrap_estimator_get_params_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_216 _wrap_estimator_get_input_pipeline_count_raw_afdf3638045c4129(uintptr_t arg1, int arg2);
+extern swig_type_217 _wrap_estimator_get_input_pipeline_id_raw_afdf3638045c4129(uintptr_t arg1, int arg2);
+extern int _wrap_estimator_save_raw_afdf3638045c4129(uintptr_t arg1, swig_type_218 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_219 _wrap_estimator_get_global_step_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_220 _wrap_estimator_get_variable_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_221 _wrap_estimator_get_variable_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_222 arg2);
+extern swig_type_223 _wrap_estimator_get_trainable_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_224 _wrap_estimator_get_trainable_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_225 arg2);
+extern int _wrap_estimator_read_variable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_226 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_write_variable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_227 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_gradient_raw_afdf3638045c4129(uintptr_t arg1, swig_type_228 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_output_raw_afdf3638045c4129(uintptr_t arg1, swig_type_229 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_set_trainable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_230 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_strategy_distribute_dataset_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern uintptr_t _wrap_iterator_get_piece_raw_afdf3638045c4129(uintptr_t arg1, swig_type_201 arg2, swig_type_202 arg3);
+extern uintptr_t _wrap_iterator_get_piece_raw_afdf3638045c4129(uintptr_t arg1, swig_type_231 arg2, swig_type_232 arg3);
 extern int _wrap_session_open_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
 extern void _wrap_session_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_session_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_session_run_raw_afdf3638045c4129(uintptr_t arg1, swig_type_203 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_session_set_scalar_raw_afdf3638045c4129(uintptr_t arg1, swig_type_204 arg2, double arg3, swig_voidp arg4);
+extern int _wrap_session_run_raw_afdf3638045c4129(uintptr_t arg1, swig_type_233 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_session_set_scalar_raw_afdf3638045c4129(uintptr_t arg1, swig_type_234 arg2, double arg3, swig_voidp arg4);
 extern int _wrap_session_close_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_result_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_result_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_result_get_reason_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_205 _wrap_result_get_step_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_206 _wrap_result_get_examples_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_235 _wrap_result_get_step_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_236 _wrap_result_get_examples_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_result_get_seconds_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_result_get_input_wait_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_207 _wrap_result_get_input_report_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_208 _wrap_result_get_step_report_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_237 _wrap_result_get_input_report_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_238 _wrap_result_get_step_report_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_result_get_loss_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_209 _wrap_result_get_metric_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_210 _wrap_result_get_metric_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_211 arg2);
-extern double _wrap_result_get_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_212 arg2);
-extern int _wrap_result_read_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_213 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_predictor_open_raw_afdf3638045c4129(uintptr_t arg1, swig_type_214 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_239 _wrap_result_get_metric_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_240 _wrap_result_get_metric_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_241 arg2);
+extern double _wrap_result_get_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_242 arg2);
+extern int _wrap_result_read_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_243 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_predictor_open_raw_afdf3638045c4129(uintptr_t arg1, swig_type_244 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern int _wrap_predictor_from_estimator_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_predictor_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_predictor_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_predictor_reload_raw_afdf3638045c4129(uintptr_t arg1, swig_type_215 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_216 _wrap_predictor_get_step_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_217 _wrap_predictor_get_signature_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_predictor_reload_raw_afdf3638045c4129(uintptr_t arg1, swig_type_245 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_246 _wrap_predictor_get_step_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_247 _wrap_predictor_get_signature_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_predictor_run_all_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
 extern int _wrap_prediction_stream_open_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_prediction_stream_next_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
@@ -573,43 +625,43 @@ extern void _wrap_prediction_stream_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_prediction_stream_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_batch_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_batch_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_218 _wrap_batch_get_first_row_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_219 _wrap_batch_get_row_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_220 _wrap_batch_get_output_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_221 _wrap_batch_get_output_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_222 arg2);
-extern uintptr_t _wrap_batch_get_output_raw_afdf3638045c4129(uintptr_t arg1, swig_type_223 arg2);
-extern int _wrap_record_writer_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_224 arg2, swig_type_225 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_type_248 _wrap_batch_get_first_row_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_249 _wrap_batch_get_row_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_250 _wrap_batch_get_output_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_251 _wrap_batch_get_output_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_252 arg2);
+extern uintptr_t _wrap_batch_get_output_raw_afdf3638045c4129(uintptr_t arg1, swig_type_253 arg2);
+extern int _wrap_record_writer_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_254 arg2, swig_type_255 arg3, swig_voidp arg4, swig_voidp arg5);
 extern void _wrap_record_writer_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_record_writer_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_record_writer_write_raw_afdf3638045c4129(uintptr_t arg1, swig_type_226 arg2, swig_voidp arg3);
-extern int _wrap_record_writer_add_feature_raw_afdf3638045c4129(uintptr_t arg1, swig_type_227 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_record_writer_write_raw_afdf3638045c4129(uintptr_t arg1, swig_type_256 arg2, swig_voidp arg3);
+extern int _wrap_record_writer_add_feature_raw_afdf3638045c4129(uintptr_t arg1, swig_type_257 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_record_writer_write_example_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_record_writer_add_feature_list_raw_afdf3638045c4129(uintptr_t arg1, swig_type_228 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_record_writer_add_feature_list_raw_afdf3638045c4129(uintptr_t arg1, swig_type_258 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
 extern int _wrap_record_writer_write_sequence_example_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
 extern int _wrap_record_writer_close_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_session_run_step_function_raw_afdf3638045c4129(uintptr_t arg1, swig_type_229 arg2, swig_type_230 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_session_run_step_function_raw_afdf3638045c4129(uintptr_t arg1, swig_type_259 arg2, swig_type_260 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
 extern void _wrap_replica_values_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_replica_values_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_231 _wrap_replica_values_get_replica_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_232 _wrap_replica_values_get_output_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_233 _wrap_replica_values_get_output_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_234 arg2);
-extern uintptr_t _wrap_replica_values_get_local_raw_afdf3638045c4129(uintptr_t arg1, swig_type_235 arg2, swig_type_236 arg3);
+extern swig_type_261 _wrap_replica_values_get_replica_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_262 _wrap_replica_values_get_output_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_263 _wrap_replica_values_get_output_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_264 arg2);
+extern uintptr_t _wrap_replica_values_get_local_raw_afdf3638045c4129(uintptr_t arg1, swig_type_265 arg2, swig_type_266 arg3);
 extern swig_intgo _wrap_ACROSS_REPLICAS_raw_afdf3638045c4129(void);
-extern int _wrap_replica_values_gather_raw_afdf3638045c4129(uintptr_t arg1, swig_type_237 arg2, swig_type_238 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_replica_values_reduce_raw_afdf3638045c4129(uintptr_t arg1, swig_type_239 arg2, int arg3, swig_type_240 arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_241 _wrap_callback_take_released_raw_afdf3638045c4129(swig_type_242 arg1);
-extern int _wrap_estimator_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_243 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_estimator_add_step_function_raw_afdf3638045c4129(uintptr_t arg1, swig_type_244 arg2, int arg3, swig_type_245 arg4, uintptr_t arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_afdf3638045c4129(uintptr_t arg1, swig_type_246 arg2, swig_type_247 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_afdf3638045c4129(uintptr_t arg1, swig_type_248 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_249 arg2, swig_type_250 arg3);
-extern void _wrap_pipeline_filter_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_251 arg2);
-extern void _wrap_pipeline_set_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_252 arg2);
-extern int _wrap_strategy_create_central_storage_raw_afdf3638045c4129(uintptr_t arg1, swig_type_253 arg2, swig_type_254 arg3, swig_type_255 arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_strategy_create_mirrored_raw_afdf3638045c4129(uintptr_t arg1, swig_type_256 arg2, swig_type_257 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_tensor_take_memory_raw_afdf3638045c4129(swig_type_258 arg1, int arg2, swig_type_259 arg3, swig_type_260 arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_261 _wrap_memory_take_returned_raw_afdf3638045c4129(void);
-extern int _wrap_predictor_run_raw_afdf3638045c4129(uintptr_t arg1, swig_type_262 arg2, swig_type_263 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_replica_values_gather_raw_afdf3638045c4129(uintptr_t arg1, swig_type_267 arg2, swig_type_268 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_replica_values_reduce_raw_afdf3638045c4129(uintptr_t arg1, swig_type_269 arg2, int arg3, swig_type_270 arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_271 _wrap_callback_take_released_raw_afdf3638045c4129(swig_type_272 arg1);
+extern int _wrap_estimator_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_273 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_add_step_function_raw_afdf3638045c4129(uintptr_t arg1, swig_type_274 arg2, int arg3, swig_type_275 arg4, uintptr_t arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_afdf3638045c4129(uintptr_t arg1, swig_type_276 arg2, swig_type_277 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_afdf3638045c4129(uintptr_t arg1, swig_type_278 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_279 arg2, swig_type_280 arg3);
+extern void _wrap_pipeline_filter_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_281 arg2);
+extern void _wrap_pipeline_set_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_282 arg2);
+extern int _wrap_strategy_create_central_storage_raw_afdf3638045c4129(uintptr_t arg1, swig_type_283 arg2, swig_type_284 arg3, swig_type_285 arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_strategy_create_mirrored_raw_afdf3638045c4129(uintptr_t arg1, swig_type_286 arg2, swig_type_287 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_tensor_take_memory_raw_afdf3638045c4129(swig_type_288 arg1, int arg2, swig_type_289 arg3, swig_type_290 arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_291 _wrap_memory_take_returned_raw_afdf3638045c4129(void);
+extern int _wrap_predictor_run_raw_afdf3638045c4129(uintptr_t arg1, swig_type_292 arg2, swig_type_293 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern uintptr_t _wrap_pipeline_set_map_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_predicate_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_scan_raw_afdf3638045c4129(uintptr_t arg1);
@@ -620,27 +672,27 @@ extern int _wrap_serve_map_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, 
 extern void _wrap_call_queue_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_call_queue_take_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_call_get_cancel_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_264 _wrap_element_call_get_state_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_265 _wrap_element_call_get_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern uintptr_t _wrap_element_call_get_tensor_raw_afdf3638045c4129(uintptr_t arg1, swig_type_266 arg2);
-extern swig_type_267 _wrap_element_call_get_pass_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_268 _wrap_element_call_get_index_raw_afdf3638045c4129(uintptr_t arg1);
-extern void _wrap_element_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_269 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
-extern uintptr_t _wrap_context_add_file_system_raw_afdf3638045c4129(uintptr_t arg1, swig_type_270 arg2, _Bool arg3, swig_voidp arg4);
+extern swig_type_294 _wrap_element_call_get_state_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_295 _wrap_element_call_get_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern uintptr_t _wrap_element_call_get_tensor_raw_afdf3638045c4129(uintptr_t arg1, swig_type_296 arg2);
+extern swig_type_297 _wrap_element_call_get_pass_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_298 _wrap_element_call_get_index_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_element_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_299 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
+extern uintptr_t _wrap_context_add_file_system_raw_afdf3638045c4129(uintptr_t arg1, swig_type_300 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_file_call_get_kind_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_271 _wrap_file_call_get_path_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_272 _wrap_file_call_get_file_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_273 _wrap_file_call_get_offset_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_274 _wrap_file_call_get_size_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_301 _wrap_file_call_get_path_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_302 _wrap_file_call_get_file_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_303 _wrap_file_call_get_offset_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_304 _wrap_file_call_get_size_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_file_call_get_target_raw_afdf3638045c4129(uintptr_t arg1);
-extern void _wrap_file_call_add_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_275 arg2);
-extern void _wrap_file_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_276 arg3, swig_type_277 arg4, swig_type_278 arg5, int arg6, uintptr_t arg7);
-extern swig_type_279 _wrap_context_stop_profile_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_280 _wrap_estimator_estimate_memory_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_281 arg3, swig_voidp arg4);
-extern swig_type_282 _wrap_estimator_find_batch_size_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_283 arg3, swig_voidp arg4);
-extern swig_type_284 _wrap_iterator_save_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_285 _wrap_iterator_get_report_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_286 _wrap_predictor_describe_plan_raw_afdf3638045c4129(uintptr_t arg1, swig_type_287 arg2, swig_type_288 arg3, uintptr_t arg4, swig_voidp arg5);
+extern void _wrap_file_call_add_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_305 arg2);
+extern void _wrap_file_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_306 arg3, swig_type_307 arg4, swig_type_308 arg5, int arg6, uintptr_t arg7);
+extern swig_type_309 _wrap_context_stop_profile_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_310 _wrap_estimator_estimate_memory_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_311 arg3, swig_voidp arg4);
+extern swig_type_312 _wrap_estimator_find_batch_size_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_313 arg3, swig_voidp arg4);
+extern swig_type_314 _wrap_iterator_save_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_315 _wrap_iterator_get_report_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_316 _wrap_predictor_describe_plan_raw_afdf3638045c4129(uintptr_t arg1, swig_type_317 arg2, swig_type_318 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -1400,6 +1452,50 @@ func Graph_add_metric(arg1 uintptr, arg2 string, arg3 int64) {
 	}
 }
 
+func Summary_scalar(arg1 uintptr, arg2 string, arg3 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_summary_scalar_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), C.swig_type_70(_swig_i_2))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func Summary_histogram(arg1 uintptr, arg2 string, arg3 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_summary_histogram_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_1)), C.swig_type_72(_swig_i_2))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func Summary_image(arg1 uintptr, arg2 string, arg3 int64, arg4 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_summary_image_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_1)), C.swig_type_74(_swig_i_2), C.swig_type_75(_swig_i_3))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func Summary_text(arg1 uintptr, arg2 string, arg3 string) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_summary_text_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+}
+
 func Graph_set_gradient_clip_norm(arg1 uintptr, arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -1410,7 +1506,7 @@ func Graph_begin(arg1 uintptr, arg2 string, arg3 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_begin_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
+	C._wrap_graph_begin_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1419,14 +1515,14 @@ func Graph_begin(arg1 uintptr, arg2 string, arg3 int32) {
 func Graph_add_input(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_add_input_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_70(_swig_i_1))
+	C._wrap_graph_add_input_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_79(_swig_i_1))
 }
 
 func Graph_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_bool_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_graph_set_bool_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1436,7 +1532,7 @@ func Graph_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_i64_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_1)), C.swig_type_73(_swig_i_2))
+	C._wrap_graph_set_i64_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_1)), C.swig_type_82(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1446,7 +1542,7 @@ func Graph_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_f64_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_graph_set_f64_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1456,7 +1552,7 @@ func Graph_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_string_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_string_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1469,7 +1565,7 @@ func Graph_set_i64s(arg1 uintptr, arg2 string, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_i64s_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_i64s_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1482,7 +1578,7 @@ func Graph_set_f64s(arg1 uintptr, arg2 string, arg3 []float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_f64s_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_f64s_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1495,7 +1591,7 @@ func Graph_set_tensor(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_graph_set_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1505,7 +1601,7 @@ func Graph_end(arg1 uintptr, arg2 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_end_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_end_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1515,7 +1611,7 @@ func Graph_end(arg1 uintptr, arg2 []int64) (_swig_ret int64) {
 func Graph_begin_region(arg1 uintptr, arg2 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_begin_region_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_graph_begin_region_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1524,7 +1620,7 @@ func Graph_begin_region(arg1 uintptr, arg2 []int64) {
 func Graph_end_region(arg1 uintptr, arg2 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_end_region_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_graph_end_region_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1533,7 +1629,7 @@ func Graph_end_region(arg1 uintptr, arg2 []int64) {
 func Graph_push_scope(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_push_scope_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_graph_push_scope_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1566,7 +1662,7 @@ func Graph_host_scalar(arg1 uintptr, arg2 string, arg3 float64) (_swig_ret int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_host_scalar_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_host_scalar_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1589,7 +1685,7 @@ func Graph_variable(arg1 uintptr, arg2 string, arg3 int32, arg4 []int64, arg5 st
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_graph_variable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_4)), C.double(_swig_i_5), C._Bool(_swig_i_6)))
+	swig_r = (int64)(C._wrap_graph_variable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_4)), C.double(_swig_i_5), C._Bool(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1606,7 +1702,7 @@ func Graph_set_initial_value(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_initial_value_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_graph_set_initial_value_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1616,7 +1712,7 @@ func Graph_assign(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_assign_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1), C.swig_type_98(_swig_i_2))
+	C._wrap_graph_assign_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_106(_swig_i_1), C.swig_type_107(_swig_i_2))
 }
 
 func Gradients(arg1 uintptr, arg2 int64, arg3 []int64, arg4 *int64) {
@@ -1624,7 +1720,7 @@ func Gradients(arg1 uintptr, arg2 int64, arg3 []int64, arg4 *int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_gradients_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_99(_swig_i_1), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	C._wrap_gradients_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_108(_swig_i_1), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1634,7 +1730,7 @@ func Apply_gradients(arg1 uintptr, arg2 *int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_apply_gradients_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_apply_gradients_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1644,7 +1740,7 @@ func Graph_get_dtype(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_graph_get_dtype_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_102(_swig_i_1)))
+	swig_r = (int32)(C._wrap_graph_get_dtype_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_111(_swig_i_1)))
 	return swig_r
 }
 
@@ -1652,7 +1748,7 @@ func Graph_get_rank(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_rank_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_104(_swig_i_1)))
+	swig_r = (int64)(C._wrap_graph_get_rank_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_113(_swig_i_1)))
 	return swig_r
 }
 
@@ -1661,7 +1757,7 @@ func Graph_get_dim(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_get_dim_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_106(_swig_i_1), C.swig_type_107(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_get_dim_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_115(_swig_i_1), C.swig_type_116(_swig_i_2)))
 	return swig_r
 }
 
@@ -1717,7 +1813,7 @@ func Pipeline_add_slices(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_slices_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	C._wrap_pipeline_add_slices_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1728,7 +1824,7 @@ func Pipeline_add_tensor(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	C._wrap_pipeline_add_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1739,7 +1835,7 @@ func Pipeline_add_idx(arg1 uintptr, arg2 string, arg3 int32, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_idx_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_pipeline_add_idx_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1754,7 +1850,7 @@ func Pipeline_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_pipeline_declare_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_pipeline_declare_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1791,7 +1887,7 @@ func Pipeline_begin(arg1 uintptr, arg2 string, arg3 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_begin_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
+	C._wrap_pipeline_begin_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1801,7 +1897,7 @@ func Pipeline_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_bool_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_pipeline_set_bool_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1811,7 +1907,7 @@ func Pipeline_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_i64_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_1)), C.swig_type_117(_swig_i_2))
+	C._wrap_pipeline_set_i64_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_1)), C.swig_type_126(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1821,7 +1917,7 @@ func Pipeline_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_f64_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_pipeline_set_f64_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1831,7 +1927,7 @@ func Pipeline_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_string_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_string_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1844,7 +1940,7 @@ func Pipeline_set_i64s(arg1 uintptr, arg2 string, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_i64s_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_i64s_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1857,7 +1953,7 @@ func Pipeline_set_f64s(arg1 uintptr, arg2 string, arg3 []float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_f64s_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_f64s_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1870,7 +1966,7 @@ func Pipeline_set_dataset(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_dataset_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_pipeline_set_dataset_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1885,7 +1981,7 @@ func Pipeline_set_state(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_state_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_pipeline_set_state_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1928,7 +2024,7 @@ func Dataset_get_component_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dataset_get_component_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_130(_swig_i_1))
+	swig_r_p := C._wrap_dataset_get_component_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_139(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1939,7 +2035,7 @@ func Dataset_get_component_role(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_131(_swig_i_1)))
+	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_140(_swig_i_1)))
 	return swig_r
 }
 
@@ -1970,7 +2066,7 @@ func Dataset_split(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_dataset_split_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_134(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_dataset_split_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_143(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	return swig_r
 }
 
@@ -1983,7 +2079,7 @@ func Dataset_count_classes(arg1 uintptr, arg2 string, arg3 int64, arg4 uintptr, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int32)(C._wrap_dataset_count_classes_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_1)), C.swig_type_136(_swig_i_2), C.uintptr_t(_swig_i_3), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
+	swig_r = (int32)(C._wrap_dataset_count_classes_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_1)), C.swig_type_145(_swig_i_2), C.uintptr_t(_swig_i_3), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2004,7 +2100,7 @@ func Dataset_count_texts(arg1 uintptr, arg2 string, arg3 int64, arg4 int64, arg5
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int32)(C._wrap_dataset_count_texts_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_1)), C.swig_type_139(_swig_i_2), C.swig_type_140(_swig_i_3), C.swig_type_141(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	swig_r = (int32)(C._wrap_dataset_count_texts_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_1)), C.swig_type_148(_swig_i_2), C.swig_type_149(_swig_i_3), C.swig_type_150(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2019,7 +2115,7 @@ func Dataset_to_arrow(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr, arg5 u
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_dataset_to_arrow_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_142(_swig_i_1), C.swig_type_143(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_dataset_to_arrow_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_151(_swig_i_1), C.swig_type_152(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2029,7 +2125,7 @@ func Iterator_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_iterator_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_144(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_iterator_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_153(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2057,7 +2153,7 @@ func Iterator_get_component(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_145(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_154(_swig_i_1)))
 	return swig_r
 }
 
@@ -2066,7 +2162,7 @@ func Iterator_restore(arg1 uintptr, arg2 string, arg3 *uintptr) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_iterator_restore_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_iterator_restore_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2079,7 +2175,7 @@ func Feed_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_147(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_156(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2101,7 +2197,7 @@ func Feed_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_feed_declare_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_feed_declare_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2116,7 +2212,7 @@ func Feed_set_batch_size(arg1 uintptr, arg2 int64, arg3 *uintptr) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_feed_set_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_150(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_feed_set_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -2126,7 +2222,7 @@ func Feed_push(arg1 uintptr, arg2 []uintptr, arg3 uintptr, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_push_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_push_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2147,7 +2243,7 @@ func Feed_fail(arg1 uintptr, arg2 int32, arg3 string, arg4 *uintptr) (_swig_ret 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_fail_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_fail_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2167,7 +2263,7 @@ func Cluster_resolver_create_list(arg1 string, arg2 int64, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_cluster_resolver_create_list_raw_afdf3638045c4129(*(*C.swig_type_154)(unsafe.Pointer(&_swig_i_0)), C.swig_type_155(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_cluster_resolver_create_list_raw_afdf3638045c4129(*(*C.swig_type_163)(unsafe.Pointer(&_swig_i_0)), C.swig_type_164(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2179,7 +2275,7 @@ func Cluster_resolver_create_tf_config(arg1 string, arg2 *uintptr, arg3 *uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_cluster_resolver_create_tf_config_raw_afdf3638045c4129(*(*C.swig_type_156)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_cluster_resolver_create_tf_config_raw_afdf3638045c4129(*(*C.swig_type_165)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2191,7 +2287,7 @@ func Cluster_resolver_create_from_environment(arg1 string, arg2 *uintptr, arg3 *
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_cluster_resolver_create_from_environment_raw_afdf3638045c4129(*(*C.swig_type_157)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_cluster_resolver_create_from_environment_raw_afdf3638045c4129(*(*C.swig_type_166)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2204,7 +2300,7 @@ func Cluster_resolver_create_tpu(arg1 string, arg2 string, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_cluster_resolver_create_tpu_raw_afdf3638045c4129(*(*C.swig_type_158)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_cluster_resolver_create_tpu_raw_afdf3638045c4129(*(*C.swig_type_167)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2242,7 +2338,7 @@ func Cluster_resolver_get_address(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_cluster_resolver_get_address_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_163(_swig_i_1))
+	swig_r_p := C._wrap_cluster_resolver_get_address_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_172(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2290,7 +2386,7 @@ func Strategy_create_one_device(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2303,7 +2399,7 @@ func Strategy_create_auto(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_strategy_create_auto_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_166(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_strategy_create_auto_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_175(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2396,7 +2492,7 @@ func Strategy_get_per_replica_batch_size(arg1 uintptr, arg2 int64) (_swig_ret in
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_strategy_get_per_replica_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1)))
+	swig_r = (int64)(C._wrap_strategy_get_per_replica_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_182(_swig_i_1)))
 	return swig_r
 }
 
@@ -2404,7 +2500,7 @@ func Strategy_get_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_strategy_get_device_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_175(_swig_i_1))
+	swig_r_p := C._wrap_strategy_get_device_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_184(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2415,6 +2511,158 @@ func Strategy_get_context(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	swig_r = (uintptr)(C._wrap_strategy_get_context_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func Summary_writer_create(arg1 uintptr, arg2 string, arg3 int64, arg4 *uintptr, arg5 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (int32)(C._wrap_summary_writer_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_1)), C.swig_type_186(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func Summary_writer_ref(arg1 uintptr) {
+	_swig_i_0 := arg1
+	C._wrap_summary_writer_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
+}
+
+func Summary_writer_unref(arg1 uintptr) {
+	_swig_i_0 := arg1
+	C._wrap_summary_writer_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
+}
+
+func Summary_writer_get_folder(arg1 uintptr) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_summary_writer_get_folder_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+	swig_r_1 = swigCopyString(swig_r)
+	return swig_r_1
+}
+
+func Summary_writer_flush(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int32)(C._wrap_summary_writer_flush_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
+func Summary_writer_add_scalar(arg1 uintptr, arg2 string, arg3 float64, arg4 int64, arg5 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (int32)(C._wrap_summary_writer_add_scalar_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_type_189(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func Summary_writer_add_histogram(arg1 uintptr, arg2 string, arg3 uintptr, arg4 int64, arg5 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (int32)(C._wrap_summary_writer_add_histogram_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_type_191(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func Summary_writer_add_image(arg1 uintptr, arg2 string, arg3 uintptr, arg4 int64, arg5 int64, arg6 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	swig_r = (int32)(C._wrap_summary_writer_add_image_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_type_193(_swig_i_3), C.swig_type_194(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func Summary_writer_add_text(arg1 uintptr, arg2 string, arg3 string, arg4 int64, arg5 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (int32)(C._wrap_summary_writer_add_text_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_2)), C.swig_type_197(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Summary_writer_add_pr_curve(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 uintptr, arg6 int64, arg7 int64, arg8 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	swig_r = (int32)(C._wrap_summary_writer_add_pr_curve_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_199(_swig_i_5), C.swig_type_200(_swig_i_6), C.swig_voidp(_swig_i_7)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func Summary_writer_add_embedding(arg1 uintptr, arg2 string, arg3 uintptr, arg4 string, arg5 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (int32)(C._wrap_summary_writer_add_embedding_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	return swig_r
+}
+
+func Summary_writer_add_hyperparameters(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (int32)(C._wrap_summary_writer_add_hyperparameters_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
 	return swig_r
 }
 
@@ -2475,10 +2723,47 @@ func Hooks_add_metrics_file(arg1 uintptr, arg2 string, arg3 int32, arg4 int64, a
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_hooks_add_metrics_file_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_177(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_hooks_add_metrics_file_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_206(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
+	return swig_r
+}
+
+func Prometheus_create(arg1 *uintptr, arg2 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int32)(C._wrap_prometheus_create_raw_afdf3638045c4129(C.swig_voidp(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
+func Prometheus_ref(arg1 uintptr) {
+	_swig_i_0 := arg1
+	C._wrap_prometheus_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
+}
+
+func Prometheus_unref(arg1 uintptr) {
+	_swig_i_0 := arg1
+	C._wrap_prometheus_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
+}
+
+func Hooks_add_prometheus(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (int32)(C._wrap_hooks_add_prometheus_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_207(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	return swig_r
+}
+
+func Prometheus_read(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int32)(C._wrap_prometheus_read_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -2528,7 +2813,7 @@ func Hook_event_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2543,6 +2828,13 @@ func Hook_event_get_checkpoint(arg1 uintptr) (_swig_ret string) {
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
 	return swig_r_1
+}
+
+func Hook_event_get_summary_writer(arg1 uintptr) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	swig_r = (uintptr)(C._wrap_hook_event_get_summary_writer_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
+	return swig_r
 }
 
 const REASON_MAX_STEPS = 1
@@ -2581,7 +2873,7 @@ func Estimator_initialize(arg1 uintptr, arg2 uintptr, arg3 string, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_estimator_initialize_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_estimator_initialize_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2596,7 +2888,7 @@ func Estimator_evaluate(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 uintptr, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_evaluate_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_183(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_evaluate_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_213(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2620,7 +2912,7 @@ func Estimator_train_and_evaluate(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_184(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_214(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
 	return swig_r
 }
 
@@ -2656,7 +2948,7 @@ func Estimator_save(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_save_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_save_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2681,7 +2973,7 @@ func Estimator_get_variable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_variable_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_192(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_variable_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_222(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2699,7 +2991,7 @@ func Estimator_get_trainable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_trainable_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_195(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_trainable_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_225(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2712,7 +3004,7 @@ func Estimator_read_variable(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_variable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_variable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2725,7 +3017,7 @@ func Estimator_write_variable(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_write_variable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_write_variable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2738,7 +3030,7 @@ func Estimator_read_gradient(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2751,7 +3043,7 @@ func Estimator_read_output(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uintp
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_output_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_output_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2764,7 +3056,7 @@ func Estimator_set_trainable(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2786,7 +3078,7 @@ func Iterator_get_piece(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_iterator_get_piece_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_201(_swig_i_1), C.swig_type_202(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_iterator_get_piece_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_231(_swig_i_1), C.swig_type_232(_swig_i_2)))
 	return swig_r
 }
 
@@ -2819,7 +3111,7 @@ func Session_run(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_run_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_203(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_run_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_233(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2829,7 +3121,7 @@ func Session_set_scalar(arg1 uintptr, arg2 string, arg3 float64, arg4 *uintptr) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_set_scalar_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_set_scalar_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2928,7 +3220,7 @@ func Result_get_metric_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_result_get_metric_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_211(_swig_i_1))
+	swig_r_p := C._wrap_result_get_metric_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_241(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2939,7 +3231,7 @@ func Result_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_result_get_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_result_get_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_242)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2952,7 +3244,7 @@ func Result_read_metric(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uintptr)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_result_read_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_result_read_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2967,7 +3259,7 @@ func Predictor_open(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_open_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_open_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3000,7 +3292,7 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_reload_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_reload_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3109,7 +3401,7 @@ func Batch_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_batch_get_output_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_222(_swig_i_1))
+	swig_r_p := C._wrap_batch_get_output_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_252(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3120,7 +3412,7 @@ func Batch_get_output(arg1 uintptr, arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_batch_get_output_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_batch_get_output_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3134,7 +3426,7 @@ func Record_writer_create(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3159,7 +3451,7 @@ func Record_writer_write(arg1 uintptr, arg2 []byte, arg3 *uintptr) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_record_writer_write_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_record_writer_write_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3172,7 +3464,7 @@ func Record_writer_add_feature(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *ui
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3194,7 +3486,7 @@ func Record_writer_add_feature_list(arg1 uintptr, arg2 string, arg3 uintptr, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3225,7 +3517,7 @@ func Session_run_step_function(arg1 uintptr, arg2 string, arg3 []uintptr, arg4 *
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_session_run_step_function_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_session_run_step_function_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_259)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3263,7 +3555,7 @@ func Replica_values_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string)
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_replica_values_get_output_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_234(_swig_i_1))
+	swig_r_p := C._wrap_replica_values_get_output_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_264(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3275,7 +3567,7 @@ func Replica_values_get_local(arg1 uintptr, arg2 string, arg3 int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_replica_values_get_local_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_1)), C.swig_type_236(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_replica_values_get_local_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_1)), C.swig_type_266(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3300,7 +3592,7 @@ func Replica_values_gather(arg1 uintptr, arg2 string, arg3 int64, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_replica_values_gather_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_1)), C.swig_type_238(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_replica_values_gather_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_1)), C.swig_type_268(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3315,7 +3607,7 @@ func Replica_values_reduce(arg1 uintptr, arg2 string, arg3 int32, arg4 int64, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_replica_values_reduce_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_240(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_replica_values_reduce_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_270(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3325,7 +3617,7 @@ func Replica_values_reduce(arg1 uintptr, arg2 string, arg3 int32, arg4 int64, ar
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_afdf3638045c4129(*(*C.swig_type_242)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_afdf3638045c4129(*(*C.swig_type_272)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3340,7 +3632,7 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_243(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_273(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -3352,7 +3644,7 @@ func Estimator_add_step_function(arg1 uintptr, arg2 string, arg3 int32, arg4 int
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_add_step_function_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_245(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_add_step_function_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_275(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3365,7 +3657,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_246(_swig_i_1), C.swig_type_247(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_276(_swig_i_1), C.swig_type_277(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3375,7 +3667,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_248(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_278(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3383,19 +3675,19 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_249(_swig_i_1), C.swig_type_250(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_279(_swig_i_1), C.swig_type_280(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_251(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_281(_swig_i_1))
 }
 
 func Pipeline_set_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_252(_swig_i_1))
+	C._wrap_pipeline_set_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_282(_swig_i_1))
 }
 
 func Strategy_create_central_storage(arg1 uintptr, arg2 string, arg3 []byte, arg4 int64, arg5 *uintptr, arg6 *uintptr) (_swig_ret int32) {
@@ -3406,7 +3698,7 @@ func Strategy_create_central_storage(arg1 uintptr, arg2 string, arg3 []byte, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_strategy_create_central_storage_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_2)), C.swig_type_255(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_strategy_create_central_storage_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_283)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_2)), C.swig_type_285(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3423,7 +3715,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_1)), C.swig_type_257(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_1)), C.swig_type_287(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3438,7 +3730,7 @@ func Tensor_take_memory(arg1 int64, arg2 int32, arg3 []int64, arg4 []byte, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_tensor_take_memory_raw_afdf3638045c4129(C.swig_type_258(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_259)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_tensor_take_memory_raw_afdf3638045c4129(C.swig_type_288(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_289)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_290)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3462,7 +3754,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3559,7 +3851,7 @@ func Element_call_get_tensor(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_266(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_296(_swig_i_1)))
 	return swig_r
 }
 
@@ -3585,7 +3877,7 @@ func Element_call_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 bool, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_element_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_element_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3602,7 +3894,7 @@ func Context_add_file_system(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3657,7 +3949,7 @@ func File_call_get_target(arg1 uintptr) (_swig_ret uintptr) {
 func File_call_add_name(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_file_call_add_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_275)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_file_call_add_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3671,7 +3963,7 @@ func File_call_finish(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 int64, arg5 s
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_file_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_276(_swig_i_2), C.swig_type_277(_swig_i_3), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_file_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_306(_swig_i_2), C.swig_type_307(_swig_i_3), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3694,7 +3986,7 @@ func Estimator_estimate_memory(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_estimator_estimate_memory_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_281(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_estimator_estimate_memory_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_311(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3707,7 +3999,7 @@ func Estimator_find_batch_size(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_283(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_313(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3740,7 +4032,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_287(_swig_i_1), C.swig_type_288(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_317(_swig_i_1), C.swig_type_318(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

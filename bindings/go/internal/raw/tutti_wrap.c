@@ -2075,6 +2075,69 @@ void _wrap_graph_add_metric_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostr
 }
 
 
+void _wrap_summary_scalar_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+  tutti_graph *arg1 = (tutti_graph *) 0 ;
+  char *arg2 = (char *) 0 ;
+  tutti_value arg3 ;
+  
+  arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  (&arg3)->id = _swig_go_2; 
+  
+  tutti_summary_scalar(arg1,(char const *)arg2,arg3);
+  
+  free((void *)arg2); 
+}
+
+
+void _wrap_summary_histogram_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+  tutti_graph *arg1 = (tutti_graph *) 0 ;
+  char *arg2 = (char *) 0 ;
+  tutti_value arg3 ;
+  
+  arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  (&arg3)->id = _swig_go_2; 
+  
+  tutti_summary_histogram(arg1,(char const *)arg2,arg3);
+  
+  free((void *)arg2); 
+}
+
+
+void _wrap_summary_image_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  tutti_graph *arg1 = (tutti_graph *) 0 ;
+  char *arg2 = (char *) 0 ;
+  tutti_value arg3 ;
+  int64_t arg4 ;
+  
+  arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  (&arg3)->id = _swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  
+  tutti_summary_image(arg1,(char const *)arg2,arg3,arg4);
+  
+  free((void *)arg2); 
+}
+
+
+void _wrap_summary_text_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+  tutti_graph *arg1 = (tutti_graph *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  
+  arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = go_text(_swig_go_2.p, _swig_go_2.n); 
+  
+  tutti_summary_text(arg1,(char const *)arg2,(char const *)arg3);
+  
+  free((void *)arg2); 
+  free((void *)arg3); 
+}
+
+
 void _wrap_graph_set_gradient_clip_norm_raw_afdf3638045c4129(tutti_graph *_swig_go_0, double _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   double arg2 ;
@@ -3728,6 +3791,239 @@ tutti_context *_wrap_strategy_get_context_raw_afdf3638045c4129(tutti_strategy *_
 }
 
 
+int _wrap_summary_writer_create_raw_afdf3638045c4129(tutti_context *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, tutti_summary_writer **_swig_go_3, tutti_error **_swig_go_4) {
+  tutti_context *arg1 = (tutti_context *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  tutti_summary_writer **arg4 = (tutti_summary_writer **) 0 ;
+  tutti_error **arg5 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (tutti_summary_writer **)_swig_go_3; 
+  arg5 = (tutti_error **)_swig_go_4; 
+  
+  result = tutti_summary_writer_create(arg1,(char const *)arg2,arg3,arg4,arg5);
+  _swig_go_result = result; 
+  free((void *)arg2); 
+  return _swig_go_result;
+}
+
+
+void _wrap_summary_writer_ref_raw_afdf3638045c4129(tutti_summary_writer *_swig_go_0) {
+  tutti_summary_writer *arg1 = (tutti_summary_writer *) 0 ;
+  
+  arg1 = (tutti_summary_writer *)(uintptr_t)_swig_go_0; 
+  
+  tutti_summary_writer_ref(arg1);
+  
+}
+
+
+void _wrap_summary_writer_unref_raw_afdf3638045c4129(tutti_summary_writer *_swig_go_0) {
+  tutti_summary_writer *arg1 = (tutti_summary_writer *) 0 ;
+  
+  arg1 = (tutti_summary_writer *)(uintptr_t)_swig_go_0; 
+  
+  tutti_summary_writer_unref(arg1);
+  
+}
+
+
+_gostring_ _wrap_summary_writer_get_folder_raw_afdf3638045c4129(tutti_summary_writer *_swig_go_0) {
+  tutti_summary_writer *arg1 = (tutti_summary_writer *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (tutti_summary_writer *)(uintptr_t)_swig_go_0; 
+  
+  result = (char *)tutti_summary_writer_get_folder((struct tutti_summary_writer const *)arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+int _wrap_summary_writer_flush_raw_afdf3638045c4129(tutti_summary_writer *_swig_go_0, tutti_error **_swig_go_1) {
+  tutti_summary_writer *arg1 = (tutti_summary_writer *) 0 ;
+  tutti_error **arg2 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_summary_writer *)(uintptr_t)_swig_go_0; 
+  arg2 = (tutti_error **)_swig_go_1; 
+  
+  result = tutti_summary_writer_flush(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+int _wrap_summary_writer_add_scalar_raw_afdf3638045c4129(tutti_summary_writer *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2, long long _swig_go_3, tutti_error **_swig_go_4) {
+  tutti_summary_writer *arg1 = (tutti_summary_writer *) 0 ;
+  char *arg2 = (char *) 0 ;
+  double arg3 ;
+  int64_t arg4 ;
+  tutti_error **arg5 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_summary_writer *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (double)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (tutti_error **)_swig_go_4; 
+  
+  result = tutti_summary_writer_add_scalar(arg1,(char const *)arg2,arg3,arg4,arg5);
+  _swig_go_result = result; 
+  free((void *)arg2); 
+  return _swig_go_result;
+}
+
+
+int _wrap_summary_writer_add_histogram_raw_afdf3638045c4129(tutti_summary_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, long long _swig_go_3, tutti_error **_swig_go_4) {
+  tutti_summary_writer *arg1 = (tutti_summary_writer *) 0 ;
+  char *arg2 = (char *) 0 ;
+  tutti_tensor *arg3 = (tutti_tensor *) 0 ;
+  int64_t arg4 ;
+  tutti_error **arg5 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_summary_writer *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (tutti_tensor *)(uintptr_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (tutti_error **)_swig_go_4; 
+  
+  result = tutti_summary_writer_add_histogram(arg1,(char const *)arg2,(struct tutti_tensor const *)arg3,arg4,arg5);
+  _swig_go_result = result; 
+  free((void *)arg2); 
+  return _swig_go_result;
+}
+
+
+int _wrap_summary_writer_add_image_raw_afdf3638045c4129(tutti_summary_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, long long _swig_go_3, long long _swig_go_4, tutti_error **_swig_go_5) {
+  tutti_summary_writer *arg1 = (tutti_summary_writer *) 0 ;
+  char *arg2 = (char *) 0 ;
+  tutti_tensor *arg3 = (tutti_tensor *) 0 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  tutti_error **arg6 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_summary_writer *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (tutti_tensor *)(uintptr_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  arg6 = (tutti_error **)_swig_go_5; 
+  
+  result = tutti_summary_writer_add_image(arg1,(char const *)arg2,(struct tutti_tensor const *)arg3,arg4,arg5,arg6);
+  _swig_go_result = result; 
+  free((void *)arg2); 
+  return _swig_go_result;
+}
+
+
+int _wrap_summary_writer_add_text_raw_afdf3638045c4129(tutti_summary_writer *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, tutti_error **_swig_go_4) {
+  tutti_summary_writer *arg1 = (tutti_summary_writer *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  int64_t arg4 ;
+  tutti_error **arg5 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_summary_writer *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = go_text(_swig_go_2.p, _swig_go_2.n); 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (tutti_error **)_swig_go_4; 
+  
+  result = tutti_summary_writer_add_text(arg1,(char const *)arg2,(char const *)arg3,arg4,arg5);
+  _swig_go_result = result; 
+  free((void *)arg2); 
+  free((void *)arg3); 
+  return _swig_go_result;
+}
+
+
+int _wrap_summary_writer_add_pr_curve_raw_afdf3638045c4129(tutti_summary_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_tensor *_swig_go_3, tutti_tensor *_swig_go_4, long long _swig_go_5, long long _swig_go_6, tutti_error **_swig_go_7) {
+  tutti_summary_writer *arg1 = (tutti_summary_writer *) 0 ;
+  char *arg2 = (char *) 0 ;
+  tutti_tensor *arg3 = (tutti_tensor *) 0 ;
+  tutti_tensor *arg4 = (tutti_tensor *) 0 ;
+  tutti_tensor *arg5 = (tutti_tensor *) 0 ;
+  int64_t arg6 ;
+  int64_t arg7 ;
+  tutti_error **arg8 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_summary_writer *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (tutti_tensor *)(uintptr_t)_swig_go_2; 
+  arg4 = (tutti_tensor *)(uintptr_t)_swig_go_3; 
+  arg5 = (tutti_tensor *)(uintptr_t)_swig_go_4; 
+  arg6 = (int64_t)_swig_go_5; 
+  arg7 = (int64_t)_swig_go_6; 
+  arg8 = (tutti_error **)_swig_go_7; 
+  
+  result = tutti_summary_writer_add_pr_curve(arg1,(char const *)arg2,(struct tutti_tensor const *)arg3,(struct tutti_tensor const *)arg4,(struct tutti_tensor const *)arg5,arg6,arg7,arg8);
+  _swig_go_result = result; 
+  free((void *)arg2); 
+  return _swig_go_result;
+}
+
+
+int _wrap_summary_writer_add_embedding_raw_afdf3638045c4129(tutti_summary_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, _gostring_ _swig_go_3, tutti_error **_swig_go_4) {
+  tutti_summary_writer *arg1 = (tutti_summary_writer *) 0 ;
+  char *arg2 = (char *) 0 ;
+  tutti_tensor *arg3 = (tutti_tensor *) 0 ;
+  char *arg4 = (char *) 0 ;
+  tutti_error **arg5 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_summary_writer *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (tutti_tensor *)(uintptr_t)_swig_go_2; 
+  arg4 = go_text(_swig_go_3.p, _swig_go_3.n); 
+  arg5 = (tutti_error **)_swig_go_4; 
+  
+  result = tutti_summary_writer_add_embedding(arg1,(char const *)arg2,(struct tutti_tensor const *)arg3,(char const *)arg4,arg5);
+  _swig_go_result = result; 
+  free((void *)arg2); 
+  free((void *)arg4); 
+  return _swig_go_result;
+}
+
+
+int _wrap_summary_writer_add_hyperparameters_raw_afdf3638045c4129(tutti_summary_writer *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
+  tutti_summary_writer *arg1 = (tutti_summary_writer *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  tutti_error **arg4 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_summary_writer *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = go_text(_swig_go_2.p, _swig_go_2.n); 
+  arg4 = (tutti_error **)_swig_go_3; 
+  
+  result = tutti_summary_writer_add_hyperparameters(arg1,(char const *)arg2,(char const *)arg3,arg4);
+  _swig_go_result = result; 
+  free((void *)arg2); 
+  free((void *)arg3); 
+  return _swig_go_result;
+}
+
+
 intgo _wrap_HOOK_STOP_raw_afdf3638045c4129() {
   int result;
   intgo _swig_go_result;
@@ -3809,6 +4105,77 @@ int _wrap_hooks_add_metrics_file_raw_afdf3638045c4129(tutti_hooks *_swig_go_0, _
   result = tutti_hooks_add_metrics_file(arg1,(char const *)arg2,arg3,arg4,arg5);
   _swig_go_result = result; 
   free((void *)arg2); 
+  return _swig_go_result;
+}
+
+
+int _wrap_prometheus_create_raw_afdf3638045c4129(tutti_prometheus **_swig_go_0, tutti_error **_swig_go_1) {
+  tutti_prometheus **arg1 = (tutti_prometheus **) 0 ;
+  tutti_error **arg2 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_prometheus **)_swig_go_0; 
+  arg2 = (tutti_error **)_swig_go_1; 
+  
+  result = tutti_prometheus_create(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_prometheus_ref_raw_afdf3638045c4129(tutti_prometheus *_swig_go_0) {
+  tutti_prometheus *arg1 = (tutti_prometheus *) 0 ;
+  
+  arg1 = (tutti_prometheus *)(uintptr_t)_swig_go_0; 
+  
+  tutti_prometheus_ref(arg1);
+  
+}
+
+
+void _wrap_prometheus_unref_raw_afdf3638045c4129(tutti_prometheus *_swig_go_0) {
+  tutti_prometheus *arg1 = (tutti_prometheus *) 0 ;
+  
+  arg1 = (tutti_prometheus *)(uintptr_t)_swig_go_0; 
+  
+  tutti_prometheus_unref(arg1);
+  
+}
+
+
+int _wrap_hooks_add_prometheus_raw_afdf3638045c4129(tutti_hooks *_swig_go_0, tutti_prometheus *_swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
+  tutti_hooks *arg1 = (tutti_hooks *) 0 ;
+  tutti_prometheus *arg2 = (tutti_prometheus *) 0 ;
+  int64_t arg3 ;
+  tutti_error **arg4 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_hooks *)(uintptr_t)_swig_go_0; 
+  arg2 = (tutti_prometheus *)(uintptr_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (tutti_error **)_swig_go_3; 
+  
+  result = tutti_hooks_add_prometheus(arg1,arg2,arg3,arg4);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+int _wrap_prometheus_read_raw_afdf3638045c4129(tutti_prometheus *_swig_go_0, tutti_tensor **_swig_go_1, tutti_error **_swig_go_2) {
+  tutti_prometheus *arg1 = (tutti_prometheus *) 0 ;
+  tutti_tensor **arg2 = (tutti_tensor **) 0 ;
+  tutti_error **arg3 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_prometheus *)(uintptr_t)_swig_go_0; 
+  arg2 = (tutti_tensor **)_swig_go_1; 
+  arg3 = (tutti_error **)_swig_go_2; 
+  
+  result = tutti_prometheus_read(arg1,arg2,arg3);
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
@@ -3916,6 +4283,19 @@ _gostring_ _wrap_hook_event_get_checkpoint_raw_afdf3638045c4129(tutti_hook_event
   
   result = (char *)tutti_hook_event_get_checkpoint((struct tutti_hook_event const *)arg1);
   _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+tutti_summary_writer *_wrap_hook_event_get_summary_writer_raw_afdf3638045c4129(tutti_hook_event *_swig_go_0) {
+  tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
+  tutti_summary_writer *result = 0 ;
+  tutti_summary_writer *_swig_go_result;
+  
+  arg1 = (tutti_hook_event *)(uintptr_t)_swig_go_0; 
+  
+  result = (tutti_summary_writer *)tutti_hook_event_get_summary_writer((struct tutti_hook_event const *)arg1);
+  _swig_go_result = (tutti_summary_writer *)result; 
   return _swig_go_result;
 }
 

@@ -23,6 +23,7 @@
 #include <tutti/status.h>
 #include <tutti/step_function.h>
 #include <tutti/strategy.h>
+#include <tutti/summary.h>
 #include <tutti/tensor.h>
 #include <tutti/version.h>
 

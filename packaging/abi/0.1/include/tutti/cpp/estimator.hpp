@@ -6,6 +6,7 @@
 
 #include <tutti/step_function.h>
 #include <tutti/cpp/dataset.hpp>
+#include <tutti/cpp/summary.hpp>
 
 #include <functional>
 #include <string>
@@ -203,6 +204,11 @@ class Hooks : public detail::Handle<tutti_hooks, tutti_hooks_ref, tutti_hooks_un
   /// Shows on standard error how far the training is.
   Hooks &add_progress(int32_t style = TUTTI_PROGRESS_AUTO) {
     detail::check([&](tutti_error **err) { return tutti_hooks_add_progress(get(), style, err); });
+    return *this;
+  }
+  /// Keeps the newest values.
+  Hooks &add_prometheus(tutti_prometheus *prometheus, int64_t every_steps) {
+    detail::check([&](tutti_error **err) { return tutti_hooks_add_prometheus(get(), prometheus, every_steps, err); });
     return *this;
   }
   /// Writes losses and metrics to a file, TUTTI_METRICS_CSV or TUTTI_METRICS_JSON_LINES.

@@ -275,6 +275,19 @@ class Graph {
     return tutti_graph_set_output(graph_, name, value), *this;
   }
   const Graph &loss(tutti_value value) const { return tutti_graph_set_loss(graph_, value), *this; }
+  /// What TensorBoard shows of the model.
+  const Graph &summary_scalar(const char *name, tutti_value value) const {
+    return tutti_summary_scalar(graph_, name, value), *this;
+  }
+  const Graph &summary_histogram(const char *name, tutti_value value) const {
+    return tutti_summary_histogram(graph_, name, value), *this;
+  }
+  const Graph &summary_image(const char *name, tutti_value images, int64_t max_images = 3) const {
+    return tutti_summary_image(graph_, name, images, max_images), *this;
+  }
+  const Graph &summary_text(const char *name, const char *text) const {
+    return tutti_summary_text(graph_, name, text), *this;
+  }
 
  private:
   tutti_graph *graph_;

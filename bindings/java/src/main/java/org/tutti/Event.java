@@ -99,6 +99,19 @@ public final class Event {
         return directory == null ? null : Path.of(directory);
     }
 
+    /** Writes among the run's own summaries for TensorBoard. It may be kept, and is closed as any writer is.
+     *
+     * @return the writer; null where the run writes no summaries, and after the hook returned
+     */
+    public @Nullable SummaryWriter summaryWriter() {
+        long writer = Raw.hook_event_get_summary_writer(number);
+        if (writer == 0) {
+            return null;
+        }
+        Raw.summary_writer_ref(writer);
+        return new SummaryWriter(writer);
+    }
+
     /** Kind, step and loss in a line. */
     @Override
     public String toString() {

@@ -89,6 +89,45 @@ public final class Graph extends GraphLayers {
         Raw.graph_add_metric(number(), name, value.id());
     }
 
+    /** Shows a number in TensorBoard, at the steps of the run option {@code saveSummarySteps} and for each evaluation.
+     * Names of summaries may have "/" between groups, and differ from those of metrics. In mode PREDICT there are no
+     * summaries.
+     *
+     * @param name its name
+     * @param value its value
+     */
+    public void summaryScalar(String name, Value value) {
+        Raw.summary_scalar(number(), name, value.id());
+    }
+
+    /** Shows how the elements of a value are distributed, over all rows of the batch or evaluation.
+     *
+     * @param name its name
+     * @param value its value
+     */
+    public void summaryHistogram(String name, Value value) {
+        Raw.summary_histogram(number(), name, value.id());
+    }
+
+    /** Shows images [images, height, width, channels] of bytes, or of floating point numbers from 0 to 1.
+     *
+     * @param name their name
+     * @param images their values
+     * @param most the first ones that are shown; 0 = 3
+     */
+    public void summaryImage(String name, Value images, long most) {
+        Raw.summary_image(number(), name, images.id(), most);
+    }
+
+    /** Shows a text.
+     *
+     * @param name its name
+     * @param text in Markdown
+     */
+    public void summaryText(String name, String text) {
+        Raw.summary_text(number(), name, text);
+    }
+
     /** Limits the global norm of all gradients before the update.
      *
      * @param norm the largest norm

@@ -118,6 +118,21 @@ public final class Hook {
                 (list, failure) -> Raw.hooks_add_metrics_file(list, file, format.number, everySteps, failure));
     }
 
+    /** A hook that keeps the newest values of the training for Prometheus: of every so many steps, each evaluation and
+     * pass, and the end.
+     *
+     * @param prometheus where it keeps them
+     * @param everySteps how often; 0 = no steps
+     * @return the hook
+     */
+    public static Hook prometheus(Prometheus prometheus, long everySteps) {
+        return new Hook((list, failure) -> {
+            try (Use use = new Use()) {
+                return Raw.hooks_add_prometheus(list, use.of(prometheus), everySteps, failure);
+            }
+        });
+    }
+
     void call(Event event) throws Exception {
         if (!onlySteps || event.kind() == EventKind.STEP) {
             handler.handle(event);
