@@ -85,7 +85,8 @@ base::JsonArray variables_of(const graph::Model &model) {
 
 /// Bytes: those of the process, and what a copy of the model's state and the largest program's results take.
 JsonObject memory_of(const Json &trainer) {
-  JsonObject memory{{"resident", monitor::resident_bytes()}, {"most_resident", monitor::most_resident_bytes()}};
+  const int64_t resident = monitor::resident_bytes();  // the system counts both in ways of their own
+  JsonObject memory{{"resident", resident}, {"most_resident", std::max(resident, monitor::most_resident_bytes())}};
   const Json *const arenas = trainer.find("arenas"), *const programs = trainer.find("executables");
   if (arenas == nullptr || programs == nullptr) return memory;
   for (const Json &arena : arenas->array())
