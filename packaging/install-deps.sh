@@ -36,7 +36,7 @@ packages_of() {
 # Installed where the release has them; what needs them is skipped elsewhere, and says so.
 optional_packages_of() {
     case $1 in
-    test) echo clang-format-14 valgrind iproute2 ;;
+    test) echo clang-format-14 valgrind iproute2 tidy ;;
     hip) echo librocblas-dev libmiopen-dev librccl-dev ;;
     esac
 }

@@ -39,7 +39,24 @@ typedef int32_t (*tutti_model_fn)(tutti_graph *graph, int32_t mode, void *user, 
  * logical_replicas, precision, accumulation_steps, device_prefetch, threads_per_replica, all_reduce, gradient_dtype,
  * raw_weights, without_predictions, keep_gradients, keep_outputs, collective_timeout_ms. tutti_options_describe_key
  * describes each option. Their values are logged, and checkpoints keep them with their origin, set or default, except
- * model_dir and summary_dir. */
+ * model_dir and summary_dir.
+ *
+ * Where summaries are written (save_summary_steps above 0, and a summary_dir or model_dir) there is also the record of
+ * the run: run.jsonl, to which each training (from tutti_estimator_train or the opening to the closing of a session,
+ * also if it ends with an error or a cancel) and each evaluation appends one line with a JSON object. Only the first of
+ * several workers writes. The commands "tutti report" and "tutti explain" read it. Both kinds have "event", "time"
+ * (seconds since 1970), "seconds", "step", "examples", "loss" (null if it is NaN or there is none), "metrics" (numbers
+ * by name) and "tensors" (other metrics of up to 65,536 elements, as nested arrays).
+ *   "training"   first_step, reason (as TUTTI_REASON_..., or ERROR or CANCELLED with "error", the text), input_report
+ *                and step_report (tutti_result_get_input_report and _step_report), input_wait_seconds, options
+ *                ({name: {"value", "origin"}}), settings (batch_size, replicas, optimizer and its attributes),
+ *                environment ({"version", "strategy", "replicas", "workers", "threads", "devices"}), variables
+ *                ([{"name", "dtype", "shape", "parameters", "trainable"}]), memory (bytes: of the process now and at
+ *                most, of one copy of weights, slots and gradients, of intermediate results) and execution (how steps
+ *                were computed, for people)
+ *   "evaluation" batches; "step" is that of the weights
+ * Numbers that are not finite are texts, "NaN" or "Infinity". Keys may be added. A half line of a process that was
+ * killed is ended before the next one; readers skip it. */
 TUTTI_API int32_t tutti_estimator_create(tutti_context *context, tutti_model_fn model_fn, void *user,
                                          tutti_destroy_fn destroy, const tutti_strategy *strategy,
                                          const tutti_options *run_options, tutti_estimator **out, tutti_error **err);

@@ -39,7 +39,7 @@ Result<data::ElementSpec> EstimatorObject::spec() const {
 }
 
 estimator::Environment environment_of(const ContextCore &core) {
-  return {core.logger, core.graph_runner, core.threads, core.profile->tracer};
+  return {core.logger, core.graph_runner, core.threads, core.profile->tracer, tutti_version()};
 }
 
 backend::Level level_of(std::string_view determinism) {

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "base/log.h"
 #include "base/object.h"
@@ -26,6 +27,7 @@ struct Environment {
   std::shared_ptr<data::GraphRunner> graphs;  // null: pipelines with maps by graph are errors
   int32_t threads = 0;                        // 0 = the cores of the process
   base::Ref<base::Tracer> tracer;             // null: nothing is ever traced
+  std::string version{};                      // of the library, for people
 };
 
 /// How a call's threads are shared out.

@@ -4,11 +4,13 @@
 #include <utility>
 
 #include "base/thread.h"
+#include "base/trace.h"
 #include "checkpoint/averaged_version.h"
 
 namespace tutti::impl::estimator {
 
 using base::invalid_argument;
+using base::JsonObject;
 using base::Ref;
 using base::Result;
 using base::Status;
@@ -73,6 +75,7 @@ Result<EvaluateResult> Estimator::evaluate(const EvaluateRequest &request) {
 
 Result<EvaluateResult> Estimator::evaluate_version(const Ref<checkpoint::WeightVersion> &version,
                                                    const EvaluateRequest &request) {
+  const int64_t begin_ns = base::now_ns();
   const Ref<checkpoint::WeightVersion> used = config().raw_weights ? version : checkpoint::with_averages(version);
   TUTTI_ASSIGN(Evaluating evaluating, take_evaluator(request.dataset->spec()));
   TUTTI_ASSIGN(const data::DatasetRef part, state_->parts.of(request.dataset, evaluating.strategy, state_->logger()));
@@ -91,15 +94,20 @@ Result<EvaluateResult> Estimator::evaluate_version(const Ref<checkpoint::WeightV
   result.global_step = report->step;
   result.examples = report->examples;
   result.batches = report->batches;
-  write_summary(result, report->summaries);
+  write_summary(result, report->summaries, begin_ns);
   return result;
 }
 
-void Estimator::write_summary(const EvaluateResult &result, std::span<const monitor::ShownSummary> shown) {
+void Estimator::write_summary(const EvaluateResult &result, std::span<const monitor::ShownSummary> shown,
+                              int64_t begin_ns) {
+  if (!state_->summaries.is_on()) return;
   std::vector<monitor::TaggedValue> numbers;
   for (const NamedNumber &value : result.values)
     if (value.is_number()) numbers.emplace_back(value.name, value.value);
   state_->summaries.add_evaluation(result.global_step, numbers, shown);
+  JsonObject record = result.to_json();
+  record.emplace_back("seconds", 1e-9 * static_cast<double>(base::now_ns() - begin_ns));
+  state_->summaries.add_record("evaluation", record);
 }
 
 // Evaluations at the same time each have their own; one is kept for the next.

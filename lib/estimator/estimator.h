@@ -70,7 +70,8 @@ class Estimator : public base::Object {
 
   base::Result<EvaluateResult> evaluate_version(const base::Ref<checkpoint::WeightVersion> &version,
                                                 const EvaluateRequest &request);
-  void write_summary(const EvaluateResult &result, std::span<const monitor::ShownSummary> shown);
+  /// `begin_ns`: of the clock of base::now_ns().
+  void write_summary(const EvaluateResult &result, std::span<const monitor::ShownSummary> shown, int64_t begin_ns);
   /// One evaluation's, with the devices that it is for.
   struct Evaluating {
     distribute::StrategyRef strategy;

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "estimator/requests.h"
 
+#include <cmath>
+#include <span>
+#include <type_traits>
+#include <utility>
+
 namespace tutti::impl::estimator {
 
 using base::invalid_argument;
+using base::Json;
+using base::JsonObject;
 using base::Status;
 
 namespace {
@@ -13,7 +20,46 @@ Status check_positive(std::string_view field, const std::optional<int64_t> &valu
   return invalid_argument(field, " is ", *value, ", expected at least 1");
 }
 
+constexpr int64_t kMostElements = 65536;  // of a tensor that is written out
+
+std::vector<double> numbers_of(const tensor::Tensor &tensor) {
+  std::vector<double> numbers;
+  tensor::visit_dtype(tensor.dtype(), [&]<typename T>(T) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      const T *const elements = tensor.data_as<T>();
+      numbers.assign(elements, elements + tensor.elements());
+    }
+  });
+  return numbers;
+}
+
+Json nested(std::span<const int64_t> dims, std::span<const double> numbers) {
+  if (dims.empty()) return numbers.empty() ? Json() : Json(numbers.front());
+  base::JsonArray rows;
+  const size_t count = static_cast<size_t>(dims[0]), each = count > 0 ? numbers.size() / count : 0;
+  for (size_t i = 0; i < count; ++i)
+    rows.push_back(nested(dims.subspan(1), numbers.subspan(i * each, each)));
+  return rows;
+}
+
 }  // namespace
+
+void add_values(JsonObject &object, const std::vector<NamedNumber> &values) {
+  Json loss;
+  JsonObject metrics, tensors;
+  for (const NamedNumber &value : values) {
+    if (value.name == "loss") {
+      if (!std::isnan(value.value)) loss = value.value;
+    } else if (value.is_number()) {
+      metrics.emplace_back(value.name, value.value);
+    } else if (value.elements.elements() <= kMostElements) {
+      tensors.emplace_back(value.name, nested(value.elements.shape().extents(), numbers_of(value.elements)));
+    }
+  }
+  object.emplace_back("loss", std::move(loss));
+  object.emplace_back("metrics", std::move(metrics));
+  object.emplace_back("tensors", std::move(tensors));
+}
 
 std::string_view name(EndReason reason) {
   switch (reason) {
@@ -51,6 +97,21 @@ Status check(const TrainRequest &request) {
                             " but the dataset never ends: leave out repeat() or set steps");
   }
   return Status();
+}
+
+JsonObject TrainResult::to_json() const {
+  JsonObject object{{"step", step}, {"reason", name(reason)}, {"examples", examples}};
+  add_values(object, metrics);
+  object.emplace_back("input_wait_seconds", input_wait_seconds);
+  object.emplace_back("input_report", input_report);
+  object.emplace_back("step_report", step_shares.to_json());
+  return object;
+}
+
+JsonObject EvaluateResult::to_json() const {
+  JsonObject object{{"step", global_step}, {"examples", examples}, {"batches", batches}};
+  add_values(object, values);
+  return object;
 }
 
 const double *EvaluateResult::find(std::string_view value_name) const {

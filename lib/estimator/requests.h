@@ -25,6 +25,10 @@ enum class EndReason : int32_t { max_steps = 1, epochs = 2, end_of_input = 3, st
 /// "MAX_STEPS", "EPOCHS", "END_OF_INPUT", "STOPPED", "MAX_SECONDS".
 std::string_view name(EndReason reason);
 
+/// Values of a step or an evaluation, added to an object: "loss", "metrics", an object of the other numbers, and
+/// "tensors", one of nested arrays, without tensors of more than 65,536 elements. A loss of NaN is null.
+void add_values(base::JsonObject &object, const std::vector<NamedNumber> &values);
+
 /// At most one of steps, max_steps and epochs is set; none means until the input ends.
 struct TrainRequest {
   data::DatasetRef dataset;
@@ -61,6 +65,9 @@ struct TrainResult {
   double input_wait_seconds = 0;       // how long steps of this call waited for their input
   base::Json input_report;             // what the newest walk over the input has cost (data::Iterator::report)
   distribute::StepShares step_shares;  // where the time of the steps went
+
+  /// {"step", "reason", "examples", "loss", "metrics", "tensors", "input_wait_seconds", "input_report", "step_report"}
+  base::JsonObject to_json() const;
 };
 
 struct EvaluateRequest {
@@ -80,6 +87,8 @@ struct EvaluateResult {
 
   /// The value of this name, or null.
   const double *find(std::string_view value_name) const;
+  /// {"step", "examples", "batches", "loss", "metrics", "tensors"}
+  base::JsonObject to_json() const;
 };
 
 struct TrainAndEvaluateRequest {

@@ -284,6 +284,7 @@ Result<TrainResult> TrainSession::close() {
   closed_ = true;
   const TrainResult all = statistics_.result(*trainer_, *goal_.reason());
   log_.end(*trainer_, statistics_);
+  write_record(Status());
   release(resumable());
   return all;
 }
@@ -327,6 +328,7 @@ Status TrainSession::fail(Status status) {
     if (!saved.ok()) state_->logger().error("the final checkpoint is missing: ", saved.to_string());
   }
   state_->summaries.flush();
+  write_record(status);
   Event event = event_of(EventKind::error);
   event.error = status;
   event.control = nullptr;

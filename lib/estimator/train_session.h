@@ -33,6 +33,7 @@
 
 #include "base/object.h"
 #include "base/status.h"
+#include "base/trace.h"
 #include "estimator/estimator_state.h"
 #include "estimator/hook_list.h"
 #include "estimator/input_passes.h"
@@ -125,6 +126,10 @@ class TrainSession : private RunControl {
   bool is_shown_next() const { return step() + 1 == next_shown_; }
   /// What is trained and how, for people.
   base::JsonObject summary_settings() const;
+  /// Of these what the program said of batches and optimizer.
+  base::JsonObject model_settings() const;
+  /// A line of the run's record; `failure`: why the session ends, if it fails.
+  void write_record(const base::Status &failure);
   base::Status end_pass();
   base::Status pump();
   base::Status stop(EndReason reason);
@@ -161,6 +166,7 @@ class TrainSession : private RunControl {
 
   const base::Ref<EstimatorState> state_;
   const TrainRequest request_;
+  const int64_t opened_ns_ = base::now_ns();
   bool permitted_ = false;  // holds the training permit
   SessionTrainer trainer_;
   InputPasses passes_;

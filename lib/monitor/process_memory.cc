@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/process_memory.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <string>
@@ -16,6 +17,12 @@ int64_t resident_bytes() {
   const std::vector<std::string> numbers = base::split(text, ' ');
   const auto pages = numbers.size() < 2 ? std::nullopt : base::parse_integer(numbers[1]);
   return pages ? *pages * sysconf(_SC_PAGESIZE) : 0;
+}
+
+// getrusage(2): in KiB.
+int64_t most_resident_bytes() {
+  rusage usage{};
+  return ::getrusage(RUSAGE_SELF, &usage) == 0 ? int64_t{usage.ru_maxrss} * 1024 : 0;
 }
 
 }  // namespace tutti::impl::monitor

@@ -10,6 +10,8 @@ namespace tutti::impl::monitor {
 
 /// Bytes of the host's memory that this process has now, shared ones included; 0 where the system does not tell.
 int64_t resident_bytes();
+/// The most that it has had; 0 where the system does not tell.
+int64_t most_resident_bytes();
 
 }  // namespace tutti::impl::monitor
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/exceptions.h"
+#include "base/file.h"
 #include "base/trace.h"
 #include "monitor/graph_definition.h"
 #include "monitor/hyperparameters.h"
@@ -112,6 +113,25 @@ void RunSummaries::add_evaluation(int64_t step, std::span<const TaggedValue> val
   add(evaluation_, wall_time_ns(), step);
   // The next one may be hours away.
   note(evaluation_.file.flush());
+}
+
+void RunSummaries::add_record(std::string_view event, const base::JsonObject &object) {
+  if (!is_on()) return;
+  base::JsonObject line{{"event", event}, {"time", 1e-9 * static_cast<double>(wall_time_ns())}};
+  line.insert(line.end(), object.begin(), object.end());
+  const std::string text = base::Json(std::move(line)).dump() + "\n";
+  const std::lock_guard lock(mutex_);
+  note(append_record(text));
+}
+
+Status RunSummaries::append_record(const std::string &line) const {
+  TUTTI_TRY(base::make_directories(options_.folder));
+  const std::string path = options_.folder + "/run.jsonl";
+  TUTTI_ASSIGN(base::AppendFile file, base::AppendFile::open(path));
+  TUTTI_ASSIGN(const base::RandomAccessFile written, base::RandomAccessFile::open(path));
+  char last = '\n';
+  if (written.size_bytes() > 0) TUTTI_TRY(written.read_at(written.size_bytes() - 1, &last, 1));
+  return file.append(last == '\n' ? line : "\n" + line);
 }
 
 void RunSummaries::flush_if_due() {

@@ -10,6 +10,9 @@
 //   summaries.add_evaluation(600, values);
 //   summaries.flush();                                    // as before a checkpoint
 //
+// Beside the event files is the record of the run, run.jsonl: what each training and each evaluation came to, a line of
+// JSON for each. Lines are whole: what a process leaves that is killed in one is ended before the next.
+//
 // What cannot be written, as on a full disk, is told the logger once, as a warning, and nobody else: a run goes on.
 //
 // Threads: all functions may be called from any thread.
@@ -76,6 +79,8 @@ class RunSummaries {
                 std::span<const std::string> metrics);
   /// To those of evaluations, with the step of the weights.
   void add_evaluation(int64_t step, std::span<const TaggedValue> values, std::span<const ShownSummary> shown = {});
+  /// A line of the record: {"event": `event`, "time": seconds since 1970, and what `object` has}.
+  void add_record(std::string_view event, const base::JsonObject &object);
 
   /// Writes what has waited for flush_secs.
   void flush_if_due();
@@ -95,6 +100,7 @@ class RunSummaries {
   void add(Curves &curves, int64_t time_ns, int64_t step);
   void add(Curves &curves, const Event &event);
   void note(const base::Status &status);
+  base::Status append_record(const std::string &line) const;
 
   const RunSummaryOptions options_;
   const base::Ref<base::Logger> logger_;

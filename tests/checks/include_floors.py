@@ -92,6 +92,7 @@ SUBFLOORS = {
         "command": 1,
         "dataset": 2,
         "documentation": 2,
+        "report": 2,
         "model": 3,
         "program": 4,
     },

@@ -6,7 +6,10 @@
 
 #include <algorithm>
 
+#include "base/cancel.h"
+#include "base/file.h"
 #include "base/temporary_directory.h"
+#include "base/text.h"
 #include "checkpoint/checkpoint_testing.h"
 #include "checkpoint/reader.h"
 #include "estimator/estimator.h"
@@ -276,6 +279,65 @@ static void test_histograms(void **) {
   assert_true(first != std::string::npos && text.find("WARNING", first + 1) == std::string::npos);
 }
 
+static std::vector<base::Json> record_in(const std::string &folder) {
+  std::vector<base::Json> objects;
+  std::string text = assert_ok_value(base::read_file(folder + "/run.jsonl"));
+  assert_true(text.ends_with('\n'));
+  text.pop_back();
+  for (const std::string &line : base::split(text, '\n'))
+    objects.push_back(assert_ok_value(base::Json::parse(line)));
+  return objects;
+}
+
+static std::string text_in(const base::Json &object, std::string_view key) { return object.find(key)->string(); }
+
+// One line for each training, however it ends, and for each evaluation; none where there was nothing to train.
+static void test_record(void **) {
+  reset_fake_orders();
+  const TemporaryDirectory folder;
+  const base::Ref<base::CancelToken> cancel = base::CancelToken::create();
+  RunConfig config = config_in(folder.path(), 100);
+  config.options.set("seed", base::JsonObject{{"value", 7}, {"origin", "set"}});
+  const auto estimator = make_estimator(config);
+  assert_ok(estimator->train(steps_of(5)));
+  const EvaluateResult evaluated = assert_ok_value(estimator->evaluate(evaluation()));
+  TrainRequest nothing = steps_of(5);
+  nothing.steps.reset();
+  nothing.max_steps = 5;
+  assert_ok(estimator->train(nothing));
+  fake_orders().fail_at_step = 8;
+  assert_false(estimator->train(steps_of(5)).ok());
+  fake_orders().fail_at_step = -1;
+  fake_orders().cancel_token_at = 9;
+  fake_orders().token = cancel;
+  TrainRequest cancelled = steps_of(5);
+  cancelled.cancel = cancel;
+  assert_false(estimator->train(cancelled).ok());
+  fake_orders().cancel_token_at = -1;
+  assert_ok(estimator->train_and_evaluate({.train = steps_of(4), .evaluate = evaluation(), .every_steps = 2}));
+
+  const std::vector<base::Json> record = record_in(folder.path());
+  std::string events, reasons;
+  for (const base::Json &line : record) {
+    events += text_in(line, "event").substr(0, 1);
+    if (text_in(line, "event") == "training") reasons += text_in(line, "reason") + " ";
+  }
+  assert_string_equal(events.c_str(), "tetteet");
+  assert_string_equal(reasons.c_str(), "MAX_STEPS ERROR CANCELLED MAX_STEPS ");
+  assert_int_equal(record[0].find("first_step")->integer(), 0);
+  assert_int_equal(record[0].find("step")->integer(), 5);
+  assert_int_equal(record[0].find("examples")->integer(), 5);
+  assert_true(record[0].find("metrics")->find("learning_rate")->is_number());
+  assert_true(record[0].find("options")->find("seed")->find("origin")->string() == "set");
+  assert_int_equal(record[0].find("settings")->find("batch_size")->integer(), 1);
+  assert_true(record[0].find("variables")->array()[0].find("name")->string() == "w");
+  assert_true(record[0].find("memory")->find("most_resident")->integer() >= 1 << 20);
+  assert_true(record[0].find("error") == nullptr && record[2].find("error")->is_string());
+  assert_int_equal(record[2].find("first_step")->integer(), 5);
+  assert_int_equal(record[1].find("step")->integer(), 5);
+  assert_true(record[1].find("loss")->number() == *evaluated.find("loss"));
+}
+
 static void test_nothing_fails_where_none_can_be_written(void **) {
   reset_fake_orders();
   fake_orders().takes_samples = true;
@@ -318,6 +380,7 @@ static const CMUnitTest tests[] = {
     cmocka_unit_test(test_train_and_evaluate),
     cmocka_unit_test(test_description),
     cmocka_unit_test(test_histograms),
+    cmocka_unit_test(test_record),
     cmocka_unit_test(test_nothing_fails_where_none_can_be_written),
     cmocka_unit_test(test_options),
 };

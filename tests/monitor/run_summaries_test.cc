@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/temporary_directory.h"
+#include "base/text.h"
 #include "monitor/event_decoder.h"
 #include "testing.h"
 
@@ -68,6 +69,31 @@ static void test_evaluations(void **) {
   assert_true(curve(decode_event_folder(folder.path()), "loss").empty());
 }
 
+// Whole lines, behind those of former runs; the half line of one that was killed is ended, and taken for no other.
+static void test_record(void **) {
+  const TemporaryDirectory folder;
+  const RememberingLogger log;
+  const std::string path = folder / "deep/run.jsonl";
+  RunSummaries({.folder = folder / "deep"}, log.logger()).add_record("training", {{"step", 3}, {"name", "a\nb\""}});
+  const std::string first = assert_ok_value(base::read_file(path));
+  assert_ok(base::write_file_synced(path, first + "{\"event\": \"evalu"));
+  RunSummaries second({.folder = folder / "deep"}, log.logger());
+  second.add_record("evaluation", {{"loss", base::Json()}});
+  second.add_record("evaluation", {{"loss", 0.5}});
+  const std::vector<std::string> lines = base::split(assert_ok_value(base::read_file(path)), '\n');
+  assert_int_equal(lines.size(), 5);
+  assert_string_equal(lines[4].c_str(), "");
+  const auto object = [&](size_t i) { return assert_ok_value(base::Json::parse(lines[i])); };
+  assert_string_equal(object(0).find("event")->string().c_str(), "training");
+  assert_int_equal(object(0).find("step")->integer(), 3);
+  assert_string_equal(object(0).find("name")->string().c_str(), "a\nb\"");
+  assert_true(object(0).find("time")->number() > 1.7e9);
+  assert_false(base::Json::parse(lines[1]).ok());
+  assert_true(object(2).find("loss")->is_null() && object(3).find("loss")->number() == 0.5);
+  assert_string_equal(log.text().c_str(), "");
+  RunSummaries({}, log.logger()).add_record("training", {});  // nothing is written
+}
+
 static void test_one_warning(void **) {
   const TemporaryDirectory folder;
   assert_ok(base::write_file_synced(folder / "file", ""));
@@ -96,10 +122,8 @@ static void test_off(void **) {
 }
 
 static const CMUnitTest tests[] = {
-    cmocka_unit_test(test_rates),
-    cmocka_unit_test(test_evaluations),
-    cmocka_unit_test(test_one_warning),
-    cmocka_unit_test(test_off),
+    cmocka_unit_test(test_rates),       cmocka_unit_test(test_evaluations), cmocka_unit_test(test_record),
+    cmocka_unit_test(test_one_warning), cmocka_unit_test(test_off),
 };
 TEST_MAIN(tests)
 

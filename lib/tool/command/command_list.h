@@ -13,12 +13,14 @@ Command all_commands();
 
 Command dataset_command();
 Command devices_command();
+Command explain_command();
 Command inspect_checkpoint_command();
 Command inspect_model_command();
 Command compile_command();
 Command inspect_plan_command();
 Command options_command();
 Command predict_command();
+Command report_command();
 Command run_command();
 
 }  // namespace tutti::tool

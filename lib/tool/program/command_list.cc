@@ -73,8 +73,9 @@ Command all_commands() {
     if (!*is_version) throw UsageError{"no command given"};
     return print_version();
   });
-  for (auto make : {compile_command, dataset_command, devices_command, inspect_command, options_command,
-                    predict_command, run_command, version_command, help_command, documentation_command})
+  for (auto make :
+       {compile_command, dataset_command, devices_command, explain_command, inspect_command, options_command,
+        predict_command, report_command, run_command, version_command, help_command, documentation_command})
     all.add(make());
   return all;
 }
