@@ -107,7 +107,8 @@ Result<std::vector<backend::BackendRef>> open(const ResolvedOptions &options, co
   return backends;
 }
 
-base::Json describe(const backend::DeviceDescription &device, const std::string &backend, int64_t memory_bytes) {
+base::Json describe_with_memory(const backend::DeviceDescription &device, const std::string &backend,
+                                int64_t memory_bytes) {
   base::JsonObject links;
   for (const backend::DeviceLink &link : device.links)
     links.emplace_back(link.device, base::JsonObject{{"rank", link.rank}, {"atomics", link.has_atomics}});
@@ -136,7 +137,8 @@ Status describe_devices(const backend::BackendRef &backend, ContextCore &core) {
     core.devices.push_back({backend, i});
     core.device_names.push_back(device.name);
     core.device_descriptions.push_back(
-        describe(device, backend->name(), budget != nullptr ? budget->limit() : device.memory_bytes).dump());
+        describe_with_memory(device, backend->name(), budget != nullptr ? budget->limit() : device.memory_bytes)
+            .dump());
   }
   return Status();
 }

@@ -18,7 +18,7 @@ constinit HandleType<IteratorObject> iterator_handles{"iterator"};
 
 namespace {
 
-base::Json describe(const data::ElementSpec &spec) {
+base::Json describe_elements(const data::ElementSpec &spec) {
   base::JsonArray components;
   for (const data::ComponentSpec &component : spec.components) {
     base::JsonArray dims;
@@ -52,7 +52,7 @@ DatasetObject::DatasetObject(std::shared_ptr<ContextCore> core, data::DatasetRef
     : core_(std::move(core)),
       dataset_(std::move(dataset)),
       strategy_(std::move(strategy)),
-      spec_(describe(dataset_->spec()).dump()) {
+      spec_(describe_elements(dataset_->spec()).dump()) {
   if (const auto warnings = data::lint(*dataset_); warnings.ok()) lint_ = base::join(*warnings, "\n");
 }
 

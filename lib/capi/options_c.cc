@@ -28,7 +28,7 @@ base::Json to_json(const OptionValue &value) {
   return std::visit([](const auto &v) { return base::Json(v); }, value);
 }
 
-std::vector<std::string> names_of(std::span<const OptionSchema> schemas) {
+std::vector<std::string> schema_names(std::span<const OptionSchema> schemas) {
   std::vector<std::string> names;
   for (const OptionSchema &schema : schemas)
     names.push_back(schema.name);
@@ -228,7 +228,7 @@ int32_t tutti_options_create(const char *schema, tutti_options **out, tutti_erro
     const OptionSchema *found = find_schema(schema);
     if (found == nullptr)
       return base::not_found("no option schema ", base::quoted(schema),
-                             "; known: ", base::join(names_of(option_schemas()), ", "));
+                             "; known: ", base::join(schema_names(option_schemas()), ", "));
     return emit(base::make_ref<OptionsObject>(*found), options_handles, out);
   });
 }

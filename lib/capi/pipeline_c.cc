@@ -107,7 +107,7 @@ Result<data::DatasetRef> PipelineObject::build() {
 
 namespace {
 
-bool check_list(PipelineObject &object, const char *key, const void *values, int64_t count) {
+bool check_pipeline_list(PipelineObject &object, const char *key, const void *values, int64_t count) {
   if (!check_text(object, key, "key")) return false;
   if (count >= 0 && (values != nullptr || count == 0)) return true;
   if (count < 0) {
@@ -270,14 +270,14 @@ void tutti_pipeline_set_string(tutti_pipeline *pipeline, const char *key, const 
 
 void tutti_pipeline_set_i64s(tutti_pipeline *pipeline, const char *key, const int64_t *values, int64_t count) {
   change(pipeline, [&](PipelineObject &object) {
-    if (check_list(object, key, values, count))
+    if (check_pipeline_list(object, key, values, count))
       set_parameter(pipeline, key, std::vector<int64_t>(values, values + count));
   });
 }
 
 void tutti_pipeline_set_f64s(tutti_pipeline *pipeline, const char *key, const double *values, int64_t count) {
   change(pipeline, [&](PipelineObject &object) {
-    if (check_list(object, key, values, count))
+    if (check_pipeline_list(object, key, values, count))
       set_parameter(pipeline, key, std::vector<double>(values, values + count));
   });
 }

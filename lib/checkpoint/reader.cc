@@ -18,8 +18,8 @@ namespace {
 
 constexpr int64_t kMaxManifestBytes = int64_t{64} << 20;
 
-Status add_tensors(const std::string &directory, const FileRecord &file, StateRole role, int64_t *total,
-                   std::vector<StateEntry> *entries, std::vector<tensor::Tensor> *tensors) {
+Status read_tensors(const std::string &directory, const FileRecord &file, StateRole role, int64_t *total,
+                    std::vector<StateEntry> *entries, std::vector<tensor::Tensor> *tensors) {
   TUTTI_ASSIGN(const std::string path, base::child_path(directory, file.name));
   TUTTI_ASSIGN(SafetensorsContent content, read_safetensors(path, file.summary));
   for (size_t i = 0; i < content.tensors.size(); ++i) {
@@ -65,12 +65,12 @@ Result<Checkpoint> read_verified(const std::string &path, const ReadOptions &opt
   std::vector<StateEntry> entries;
   std::vector<tensor::Tensor> tensors;
   int64_t total = 0;
-  TUTTI_TRY(add_tensors(path, *weights, StateRole::weight, &total, &entries, &tensors));
+  TUTTI_TRY(read_tensors(path, *weights, StateRole::weight, &total, &entries, &tensors));
   if (const FileRecord *averages = manifest.find_file(kAveragesFile)) {
-    TUTTI_TRY(add_tensors(path, *averages, StateRole::slot, &total, &entries, &tensors));
+    TUTTI_TRY(read_tensors(path, *averages, StateRole::slot, &total, &entries, &tensors));
   }
   if (const FileRecord *slots = manifest.find_file(kSlotsFile); slots != nullptr && options.slots) {
-    TUTTI_TRY(add_tensors(path, *slots, StateRole::slot, &total, &entries, &tensors));
+    TUTTI_TRY(read_tensors(path, *slots, StateRole::slot, &total, &entries, &tensors));
   }
   if (const FileRecord *graph = manifest.find_file(kGraphFile)) {
     TUTTI_ASSIGN(checkpoint.graph_text, read_text(path, *graph));

@@ -17,7 +17,7 @@ using base::Status;
 
 namespace {
 
-Status check(const EvaluateRequest &request) {
+Status check_request(const EvaluateRequest &request) {
   if (!request.dataset) return invalid_argument("there is no dataset to evaluate on");
   if (request.steps && *request.steps <= 0) {
     return invalid_argument("steps is ", *request.steps, ", expected at least 1");
@@ -67,7 +67,7 @@ int64_t Estimator::global_step() const {
 }
 
 Result<EvaluateResult> Estimator::evaluate(const EvaluateRequest &request) {
-  TUTTI_TRY(check(request));
+  TUTTI_TRY(check_request(request));
   TUTTI_TRY(state_->parts.of(request.dataset, evaluation_strategy(), state_->logger()));
   TUTTI_ASSIGN(const Ref<checkpoint::WeightVersion> version, state_->weights(request.checkpoint_path));
   return evaluate_version(version, request);
@@ -142,7 +142,7 @@ distribute::StrategyRef Estimator::evaluation_strategy() const {
 }
 
 Result<TrainAndEvaluateResult> Estimator::train_and_evaluate(TrainAndEvaluateRequest request) {
-  TUTTI_TRY(check(request.evaluate));
+  TUTTI_TRY(check_request(request.evaluate));
   if (!request.evaluate.checkpoint_path.empty()) {
     return invalid_argument("train_and_evaluate evaluates what it trains: checkpoint_path must be empty");
   }

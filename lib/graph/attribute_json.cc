@@ -15,7 +15,7 @@ using base::JsonArray;
 using base::JsonObject;
 using base::JsonReader;
 
-Json to_json(const tensor::Tensor &value) {
+Json value_to_json(const tensor::Tensor &value) {
   const auto extents = value.shape().extents();
   JsonObject object{{"dtype", tensor::name(value.dtype())},
                     {"shape", std::vector<int64_t>(extents.begin(), extents.end())}};
@@ -31,14 +31,14 @@ Json to_json(const tensor::Tensor &value) {
   return object;
 }
 
-Json to_json(const Attribute &attribute) {
+Json value_to_json(const Attribute &attribute) {
   return std::visit(
       [](const auto &value) -> Json {
         using T = std::decay_t<decltype(value)>;
         if constexpr (std::is_same_v<T, Dims>) {
           return dims_to_json(value);
         } else if constexpr (std::is_same_v<T, tensor::Tensor>) {
-          return to_json(value);
+          return value_to_json(value);
         } else if constexpr (std::is_same_v<T, tensor::DType>) {
           return tensor::name(value);
         } else {
@@ -121,7 +121,7 @@ base::Result<Dims> dims_from_json(const JsonReader &reader) {
 Json to_json(const Attributes &attributes) {
   JsonObject object;
   for (const auto &[name, attribute] : attributes) {
-    object.emplace_back(name, JsonObject{{std::string(kind_of(attribute)), to_json(attribute)}});
+    object.emplace_back(name, JsonObject{{std::string(kind_of(attribute)), value_to_json(attribute)}});
   }
   return object;
 }

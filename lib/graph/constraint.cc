@@ -40,7 +40,7 @@ bool read_argument(std::string_view text, bool is_first, ConstraintSpec &constra
          std::isfinite(constraint.limit) && constraint.limit > 0;
 }
 
-std::string usage(std::string_view kind) {
+std::string constraint_usage(std::string_view kind) {
   if (kind == "max_norm") return "max_norm(limit, axes), with a limit above 0 and axes such as 0 1";
   return kind == "unit_norm" ? "unit_norm(axes), with axes such as 0 1" : "non_negative without arguments";
 }
@@ -75,7 +75,8 @@ base::Result<ConstraintSpec> parse_constraint(std::string_view text) {
                                   base::but_there_are(constraint.kind, constraint_names()));
   }
   if (open == std::string_view::npos || read_arguments(text.substr(open + 1), constraint)) return constraint;
-  return base::invalid_argument("constraint ", base::quoted(std::string(text)), ": expected ", usage(constraint.kind));
+  return base::invalid_argument("constraint ", base::quoted(std::string(text)), ": expected ",
+                                constraint_usage(constraint.kind));
 }
 
 base::Result<ConstraintSpec> settle_axes(ConstraintSpec constraint, size_t rank) {

@@ -19,25 +19,25 @@ using base::JsonObject;
 using base::JsonReader;
 using NamedValues = std::map<std::string, ValueId, std::less<>>;
 
-Json to_json(const std::vector<InputSpec> &inputs) {
+Json field_to_json(const std::vector<InputSpec> &inputs) {
   JsonArray array;
   for (const InputSpec &input : inputs)
     array.push_back(JsonObject{{"name", input.name}, {"value", input.value}});
   return array;
 }
 
-Json to_json(const NamedValues &values) {
+Json field_to_json(const NamedValues &values) {
   JsonObject object;
   for (const auto &[name, value] : values)
     object.emplace_back(name, value);
   return object;
 }
 
-Json to_json(const VariableSpec &variable) {
+Json field_to_json(const VariableSpec &variable) {
   JsonObject object{{"name", variable.name},
                     {"value", variable.value},
                     {"initializer", variable.initializer.name},
-                    {"initializer_attributes", graph::to_json(variable.initializer.attributes)},
+                    {"initializer_attributes", to_json(variable.initializer.attributes)},
                     {"trainable", variable.trainable},
                     {"aggregation", name(variable.aggregation)},
                     {"creator", variable.creator},
@@ -53,13 +53,13 @@ Json to_json(const VariableSpec &variable) {
   return object;
 }
 
-Json to_json(const ParameterGroup &group) {
+Json field_to_json(const ParameterGroup &group) {
   return JsonObject{
       {"pattern", group.pattern},           {"rate_factor", group.rate_factor}, {"learning_rate", group.learning_rate},
       {"weight_decay", group.weight_decay}, {"frozen", group.frozen},           {"as_vectors", group.as_vectors}};
 }
 
-Json to_json(const TrainSpec &train) {
+Json field_to_json(const TrainSpec &train) {
   JsonArray slots;
   for (const SlotSpec &slot : train.optimizer.slots) {
     JsonObject written{{"name", slot.name}, {"initial", slot.initial}};
@@ -68,10 +68,10 @@ Json to_json(const TrainSpec &train) {
   }
   JsonObject object{{"op", train.optimizer.op},
                     {"revision", train.optimizer.revision},
-                    {"attributes", graph::to_json(train.optimizer.attributes)},
+                    {"attributes", to_json(train.optimizer.attributes)},
                     {"learning_rate", train.optimizer.learning_rate},
                     {"slots", std::move(slots)},
-                    {"gradients", to_json(train.gradients)}};
+                    {"gradients", field_to_json(train.gradients)}};
   JsonArray rules;
   for (const NodeId rule : train.optimizer.rules)
     rules.push_back(rule);
@@ -80,7 +80,7 @@ Json to_json(const TrainSpec &train) {
   if (train.optimizer.keeps_unreached) object.emplace_back("keeps_unreached", true);
   JsonArray groups;
   for (const ParameterGroup &group : train.groups)
-    groups.push_back(to_json(group));
+    groups.push_back(field_to_json(group));
   if (!groups.empty()) object.emplace_back("groups", std::move(groups));
   if (train.clip_global_norm) object.emplace_back("clip_global_norm", *train.clip_global_norm);
   if (train.clip.value > 0) object.emplace_back("clip_value", train.clip.value);
@@ -401,22 +401,22 @@ class ModelReader {
 Json to_json(const Model &model) {
   JsonArray variables, host_scalars;
   for (const VariableSpec &variable : model.variables)
-    variables.push_back(to_json(variable));
+    variables.push_back(field_to_json(variable));
   for (const HostScalarSpec &scalar : model.host_scalars) {
     host_scalars.push_back(JsonObject{{"name", scalar.name}, {"initial", scalar.initial}});
   }
   JsonObject object{{"format", "tutti-model"},
                     {"version", 1},
                     {"graph", to_json(model.graph)},
-                    {"features", to_json(model.features)},
-                    {"labels", to_json(model.labels)},
+                    {"features", field_to_json(model.features)},
+                    {"labels", field_to_json(model.labels)},
                     {"variables", std::move(variables)},
-                    {"outputs", to_json(model.outputs)},
-                    {"metrics", to_json(model.metrics)},
-                    {"assignments", to_json(model.assignments)},
+                    {"outputs", field_to_json(model.outputs)},
+                    {"metrics", field_to_json(model.metrics)},
+                    {"assignments", field_to_json(model.assignments)},
                     {"host_scalars", std::move(host_scalars)}};
   if (model.loss != kNoValue) object.emplace_back("loss", model.loss);
-  if (model.train) object.emplace_back("train", to_json(*model.train));
+  if (model.train) object.emplace_back("train", field_to_json(*model.train));
   return object;
 }
 

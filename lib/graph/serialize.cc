@@ -11,7 +11,7 @@ using base::Json;
 using base::JsonArray;
 using base::JsonObject;
 
-Json to_json(const Region &region) {
+Json part_to_json(const Region &region) {
   JsonObject object;
   if (!region.parameters.empty()) object.emplace_back("parameters", region.parameters);
   object.emplace_back("results", region.results);
@@ -19,24 +19,24 @@ Json to_json(const Region &region) {
   return object;
 }
 
-Json to_json(const ValueInfo &info) {
+Json part_to_json(const ValueInfo &info) {
   JsonObject object{{"dtype", tensor::name(info.dtype)}, {"dims", dims_to_json(info.dims)}};
   if (!info.name.empty()) object.emplace_back("name", info.name);
   return object;
 }
 
-Json to_json(const Node &node) {
+Json part_to_json(const Node &node) {
   JsonObject object{{"op", node.op}};
   if (node.revision != 1) object.emplace_back("revision", node.revision);
   object.emplace_back("name", node.scope_name);
   object.emplace_back("id", node.stable_id);
   if (!node.inputs.empty()) object.emplace_back("inputs", node.inputs);
   if (!node.outputs.empty()) object.emplace_back("outputs", node.outputs);
-  if (!node.attributes.empty()) object.emplace_back("attributes", graph::to_json(node.attributes));
+  if (!node.attributes.empty()) object.emplace_back("attributes", to_json(node.attributes));
   if (!node.regions.empty()) {
     JsonArray regions;
     for (const Region &region : node.regions)
-      regions.push_back(to_json(region));
+      regions.push_back(part_to_json(region));
     object.emplace_back("regions", std::move(regions));
   }
   return object;
@@ -47,9 +47,9 @@ Json to_json(const Node &node) {
 Json to_json(const Graph &graph) {
   JsonArray values, nodes;
   for (const ValueInfo &info : graph.values())
-    values.push_back(to_json(info));
+    values.push_back(part_to_json(info));
   for (const Node &node : graph.nodes())
-    nodes.push_back(to_json(node));
+    nodes.push_back(part_to_json(node));
   JsonObject results;
   for (const auto &[name, value] : graph.results())
     results.emplace_back(name, value);

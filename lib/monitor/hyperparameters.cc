@@ -26,7 +26,7 @@ constexpr std::string_view kPlugin = "hparams";
 
 std::string text_of(const Json &value) { return value.is_string() ? value.string() : value.dump(); }
 
-DataType type_of(const Json &value) {
+DataType type_of_setting(const Json &value) {
   if (value.is_boolean()) return DataType::boolean;
   return value.is_integer() || value.is_number() ? DataType::number : DataType::text;
 }
@@ -39,7 +39,7 @@ std::string experiment_of(const JsonObject &settings, std::span<const std::strin
   for (const auto &[name, value] : settings) {
     pbf_builder<Info> info(experiment, Experiment::hyperparameter);
     message::add_text(info, Info::name, name);
-    info.add_enum(Info::type, static_cast<int32_t>(type_of(value)));
+    info.add_enum(Info::type, static_cast<int32_t>(type_of_setting(value)));
   }
   for (const std::string &tag : metrics) {
     pbf_builder<Metric> metric(experiment, Experiment::metric);
@@ -57,7 +57,7 @@ std::string session_of(const JsonObject &settings, double start_secs) {
     pbf_builder<message::MapEntry> entry(session, SessionStart::hyperparameters);
     message::add_text(entry, message::MapEntry::key, name);
     pbf_builder<AnyValue> any(entry, message::MapEntry::value);
-    switch (type_of(value)) {
+    switch (type_of_setting(value)) {
       case DataType::boolean:
         any.add_bool(AnyValue::boolean, value.boolean());
         break;

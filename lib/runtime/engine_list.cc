@@ -21,7 +21,7 @@ namespace {
 // In order of preference.
 constexpr std::string_view kEngines[] = {"gloo"};
 
-Result<EngineRef> load(const std::string &path) {
+Result<EngineRef> load_engine(const std::string &path) {
   TUTTI_ASSIGN(Module module, Module::load(path));
   TUTTI_ASSIGN(void *const symbol, module.symbol(TUTTI_ENGINE_ENTRY_NAME, "engine"));
   const auto entry = reinterpret_cast<tutti_engine_entry_function>(symbol);
@@ -37,7 +37,7 @@ Result<EngineRef> open_engine(std::string_view name) {
   if (!name.starts_with('/') && std::ranges::find(known, name) == known.end())
     return base::not_found("there is no engine ", base::quoted(name), base::but_there_are(name, known));
   const Result<std::string> path = name.starts_with('/') ? std::string(name) : find_plugin(name);
-  const Result<EngineRef> engine = path.ok() ? load(*path) : path.status();
+  const Result<EngineRef> engine = path.ok() ? load_engine(*path) : path.status();
   if (engine.ok()) return engine;
   const bool is_missing = engine.code() == base::Code::not_found;
   return engine.status()

@@ -173,7 +173,7 @@ class TailReader {
   CudnnEpilogueValue value_{Kind::convolution, 0};  // made so far
 };
 
-std::string text_of(CudnnEpilogueValue value) {
+std::string epilogue_text(CudnnEpilogueValue value) {
   return base::concat("-cokr"[static_cast<size_t>(value.kind)], value.index);
 }
 
@@ -184,8 +184,8 @@ std::string CudnnEpilogue::describe() const {
   static constexpr const char *kAccesses[] = {"dense", "column", "scalar"};
   std::string text = " then";
   for (const CudnnEpilogueOperation &operation : operations)
-    text += base::concat(" ", static_cast<int>(operation.mode), "(", text_of(operation.x), text_of(operation.b),
-                         text_of(operation.t), ")");
+    text += base::concat(" ", static_cast<int>(operation.mode), "(", epilogue_text(operation.x),
+                         epilogue_text(operation.b), epilogue_text(operation.t), ")");
   for (const CudnnEpilogueOperand &operand : operands)
     text += base::concat(" ", name(operand.dtype), " ", kAccesses[static_cast<size_t>(operand.access)]);
   for (const float number : constants)

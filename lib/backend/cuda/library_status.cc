@@ -8,14 +8,14 @@ namespace tutti::impl::backend::cuda {
 using base::Status;
 
 namespace {
-std::string version_text(size_t version) {
+std::string library_version_text(size_t version) {
   return base::concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 }  // namespace
 
-std::string version_of(const CublasLt &lt) { return version_text(lt.cublasLtGetVersion()); }
+std::string version_of(const CublasLt &lt) { return library_version_text(lt.cublasLtGetVersion()); }
 
-std::string version_of(const Cudnn &cudnn) { return version_text(cudnn.cudnnGetVersion()); }
+std::string version_of(const Cudnn &cudnn) { return library_version_text(cudnn.cudnnGetVersion()); }
 
 Status check_built_for(std::string_view file, size_t cuda_version) {
   constexpr size_t kOwn = CUDART_VERSION / 1000;

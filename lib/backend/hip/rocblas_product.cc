@@ -13,7 +13,7 @@ using tensor::DType;
 
 namespace {
 
-rocblas_datatype type_of(DType dtype) {
+rocblas_datatype product_type(DType dtype) {
   switch (dtype) {
     case DType::f64:
       return rocblas_datatype_f64_r;
@@ -90,7 +90,7 @@ rocblas_status RocblasProduct::multiply(const Rocblas &rocblas, rocblas_handle h
   const void *const alpha = is_double ? static_cast<const void *>(&double_factors[0]) : &factors[0];
   const void *const beta = is_double ? static_cast<const void *>(&double_factors[1]) : &factors[1];
   const Factor a = factor(shape_.transpose_a, shape_.m, shape_.k), b = factor(shape_.transpose_b, shape_.k, shape_.n);
-  const rocblas_datatype type = type_of(shape_.dtype), result = type_of(shape_.result_dtype());
+  const rocblas_datatype type = product_type(shape_.dtype), result = product_type(shape_.result_dtype());
   const auto leading = static_cast<rocblas_int>(shape_.n);
   const void *const addend = shape_.has_addend ? operands.addend : operands.y;
   return rocblas.gemm_strided_batched_ex(handle, b.operation, a.operation, static_cast<rocblas_int>(shape_.n),

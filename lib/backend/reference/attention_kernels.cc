@@ -92,7 +92,7 @@ void load_row(const AttentionPlan &plan, const void *source, int64_t first, doub
   load(plan.dtype, source, first, 1, plan.channels, out);
 }
 
-double dot(const double *a, const double *b, int64_t count) { return std::inner_product(a, a + count, b, 0.0); }
+double dot_product(const double *a, const double *b, int64_t count) { return std::inner_product(a, a + count, b, 0.0); }
 
 void add_scaled(double factor, const double *x, int64_t count, double *sum) {
   for (int64_t i = 0; i < count; ++i)
@@ -110,7 +110,7 @@ void attend(const AttentionPlan &plan, const Frame &frame, int64_t row, int64_t 
   double largest = -std::numeric_limits<double>::infinity(), sum = 0;
   for (int64_t j = 0; j < count; ++j) {
     load_row(plan, frame.input(1), plan.key_at(row, j, key_head), other);
-    scores[j] = plan.scale * dot(q, other, channels);
+    scores[j] = plan.scale * dot_product(q, other, channels);
     largest = std::max(largest, scores[j]);
   }
   for (int64_t j = 0; j < count; ++j)
@@ -138,14 +138,14 @@ void attend_back(const AttentionPlan &plan, const Frame &frame, int64_t row, int
   load_row(plan, frame.input(4), at, y);
   std::fill(dq, dq + channels, 0.0);
   const double total = load_one(plan.statistics, frame.input(5), plan.statistic_at(row, position, head));
-  const double average = dot(dy, y, channels);
+  const double average = dot_product(dy, y, channels);
   Mask mask(plan, frame, row, position, head);
   for (int64_t j = 0; j < count; ++j) {
     load_row(plan, frame.input(2), plan.key_at(row, j, key_head), k);
     load_row(plan, frame.input(3), plan.key_at(row, j, key_head), v);
-    const double p = std::exp(plan.scale * dot(q, k, channels) - total);
+    const double p = std::exp(plan.scale * dot_product(q, k, channels) - total);
     const double m = mask(j);
-    const double ds = plan.scale * p * (dot(dy, v, channels) * m - average);
+    const double ds = plan.scale * p * (dot_product(dy, v, channels) * m - average);
     add_scaled(p * m, dy, channels, dv + j * channels);
     add_scaled(ds, q, channels, dk + j * channels);
     add_scaled(ds, k, channels, dq);
@@ -167,7 +167,7 @@ Kernel forward_kernel(KernelRequest &request, AttentionPlan plan) {
   });
 }
 
-Kernel gradient_kernel(KernelRequest &request, AttentionPlan plan) {
+Kernel attention_gradient_kernel(KernelRequest &request, AttentionPlan plan) {
   plan.statistics = request.input(5).dtype;
   const int64_t keys = plan.key_length * plan.channels;
   request.scratch_bytes = (2 * keys + 6 * plan.channels) * static_cast<int64_t>(sizeof(double));
@@ -206,7 +206,7 @@ Result<Kernel> make_attention(KernelRequest &request) {
 
 Result<Kernel> make_attention_gradient(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::AttentionGradientAttributes::from(request.node));
-  return gradient_kernel(request, attention_plan(request, attributes, 1, 6));
+  return attention_gradient_kernel(request, attention_plan(request, attributes, 1, 6));
 }
 
 Result<Kernel> make_dropout_attention(KernelRequest &request) {
@@ -220,7 +220,7 @@ Result<Kernel> make_dropout_attention_gradient(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::DropoutAttentionGradientAttributes::from(request.node));
   AttentionPlan plan = attention_plan(request, attributes, 1, 6);
   add_dropout(request, attributes, plan);
-  return gradient_kernel(request, std::move(plan));
+  return attention_gradient_kernel(request, std::move(plan));
 }
 
 }  // namespace tutti::impl::backend::reference

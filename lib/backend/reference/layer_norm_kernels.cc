@@ -22,7 +22,7 @@ struct LayerNormPlan {
   double epsilon = 0;
 };
 
-LayerNormPlan norm_plan(KernelRequest &request, size_t x, size_t scale, DType statistics, int64_t arrays) {
+LayerNormPlan layer_norm_plan(KernelRequest &request, size_t x, size_t scale, DType statistics, int64_t arrays) {
   const LoweredValue &value = request.input(x);
   LayerNormPlan plan;
   plan.width = value.dims.back();
@@ -38,7 +38,7 @@ LayerNormPlan norm_plan(KernelRequest &request, size_t x, size_t scale, DType st
 
 Result<Kernel> make_layer_norm(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::LayerNormAttributes::from(request.node));
-  LayerNormPlan plan = norm_plan(request, 0, 1, request.output(1).dtype, 3);
+  LayerNormPlan plan = layer_norm_plan(request, 0, 1, request.output(1).dtype, 3);
   plan.epsilon = attributes.epsilon;
   return Kernel([plan](const Frame &frame) {
     double *const x = frame.scratch_doubles(), *const scale = x + plan.width, *const offset = scale + plan.width;
@@ -67,7 +67,7 @@ Result<Kernel> make_layer_norm(KernelRequest &request) {
 /// With n = (x - mean) · rstd and g = dy · scale: dx = rstd · (g - average(g) - n · average(g · n)),
 /// dscale = sum(dy · n), doffset = sum(dy).
 Result<Kernel> make_layer_norm_gradient(KernelRequest &request) {
-  const LayerNormPlan plan = norm_plan(request, 1, 2, request.input(3).dtype, 5);
+  const LayerNormPlan plan = layer_norm_plan(request, 1, 2, request.input(3).dtype, 5);
   return Kernel([plan](const Frame &frame) {
     double *const x = frame.scratch_doubles(), *const dy = x + plan.width, *const scale = dy + plan.width;
     double *const dscale = scale + plan.width, *const doffset = dscale + plan.width;
@@ -101,7 +101,7 @@ Result<Kernel> make_layer_norm_gradient(KernelRequest &request) {
 
 Result<Kernel> make_rms_norm(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::RmsNormAttributes::from(request.node));
-  LayerNormPlan plan = norm_plan(request, 0, 1, request.output(1).dtype, 2);
+  LayerNormPlan plan = layer_norm_plan(request, 0, 1, request.output(1).dtype, 2);
   plan.epsilon = attributes.epsilon;
   return Kernel([plan](const Frame &frame) {
     double *const x = frame.scratch_doubles(), *const scale = x + plan.width;
@@ -124,7 +124,7 @@ Result<Kernel> make_rms_norm(KernelRequest &request) {
 
 /// With n = x · rstd and g = dy · scale: dx = rstd · (g - n · average(g · n)), dscale = sum(dy · n).
 Result<Kernel> make_rms_norm_gradient(KernelRequest &request) {
-  const LayerNormPlan plan = norm_plan(request, 1, 2, request.input(3).dtype, 4);
+  const LayerNormPlan plan = layer_norm_plan(request, 1, 2, request.input(3).dtype, 4);
   return Kernel([plan](const Frame &frame) {
     double *const x = frame.scratch_doubles(), *const dy = x + plan.width, *const scale = dy + plan.width;
     double *const dscale = scale + plan.width;

@@ -47,7 +47,7 @@ PoolPlan pool_plan(const Attributes &attributes, const std::vector<int64_t> &ima
 }
 
 template <typename Function>
-void for_results(const ImageWindow &window, int64_t n, Function function) {
+void for_pooled(const ImageWindow &window, int64_t n, Function function) {
   for (int64_t p = 0; p < window.y.output; ++p) {
     for (int64_t q = 0; q < window.x.output; ++q)
       function(n, p, q);
@@ -84,7 +84,7 @@ Result<Kernel> make_max_pool2d(KernelRequest &request) {
   return Kernel([plan](const Frame &frame) {
     double *const best = frame.scratch_doubles(), *const x = best + plan.channels;
     for (int64_t n = 0; n < plan.window.rows; ++n) {
-      for_results(plan.window, n, [&](int64_t, int64_t p, int64_t q) {
+      for_pooled(plan.window, n, [&](int64_t, int64_t p, int64_t q) {
         std::fill(best, best + plan.channels, -std::numeric_limits<double>::infinity());
         for_pool_window(plan.window, p, q, [&](int64_t h, int64_t w) {
           load(plan.dtype, frame.input(0), plan.image_at(n, h, w), 1, plan.channels, x);
@@ -109,7 +109,7 @@ Result<Kernel> make_max_pool2d_gradient(KernelRequest &request) {
     double *const best = x + channels, *const place = best + channels;
     for (int64_t n = 0; n < plan.window.rows && image != 0; ++n) {
       std::fill(dx, dx + image, 0.0);
-      for_results(plan.window, n, [&](int64_t, int64_t p, int64_t q) {
+      for_pooled(plan.window, n, [&](int64_t, int64_t p, int64_t q) {
         std::fill(place, place + channels, -1.0);
         for_pool_window(plan.window, p, q, [&](int64_t h, int64_t w) {
           load(plan.dtype, frame.input(1), plan.image_at(n, h, w), 1, channels, x);
@@ -140,7 +140,7 @@ Result<Kernel> make_avg_pool2d(KernelRequest &request) {
   return Kernel([plan](const Frame &frame) {
     double *const sums = frame.scratch_doubles(), *const x = sums + plan.channels;
     for (int64_t n = 0; n < plan.window.rows; ++n) {
-      for_results(plan.window, n, [&](int64_t, int64_t p, int64_t q) {
+      for_pooled(plan.window, n, [&](int64_t, int64_t p, int64_t q) {
         std::fill(sums, sums + plan.channels, 0.0);
         const int64_t inside = for_pool_window(plan.window, p, q, [&](int64_t h, int64_t w) {
           load(plan.dtype, frame.input(0), plan.image_at(n, h, w), 1, plan.channels, x);
@@ -166,7 +166,7 @@ Result<Kernel> make_avg_pool2d_gradient(KernelRequest &request) {
     double *const dx = frame.scratch_doubles(), *const dy = dx + image;
     for (int64_t n = 0; n < plan.window.rows && image != 0; ++n) {
       std::fill(dx, dx + image, 0.0);
-      for_results(plan.window, n, [&](int64_t, int64_t p, int64_t q) {
+      for_pooled(plan.window, n, [&](int64_t, int64_t p, int64_t q) {
         load(plan.dtype, frame.input(0), plan.result_at(n, p, q), 1, plan.channels, dy);
         const int64_t inside = for_pool_window(plan.window, p, q, [](int64_t, int64_t) {});
         const double share = window_share(plan, inside);

@@ -147,7 +147,7 @@ void reduce(const ReducePlan &plan, double scale, const Frame &frame) {
 }
 
 template <typename Op, typename Attributes>
-Result<Kernel> make(KernelRequest &request, bool is_mean = false) {
+Result<Kernel> make_reduction(KernelRequest &request, bool is_mean = false) {
   TUTTI_ASSIGN(const Attributes attributes, Attributes::from(request.node));
   ReducePlan plan = make_plan(request.input(0), attributes.axes);
   const double scale = is_mean ? static_cast<double>(plan.count) : 1.0;
@@ -168,11 +168,11 @@ bool is_better(C x, C best, bool is_max) {
 
 Result<Kernel> make_reduce(KernelRequest &request) {
   const std::string &op = request.node.op;
-  if (op == "reduce_mean") return make<Sum, graph::ops::ReduceMeanAttributes>(request, true);
-  if (op == "reduce_max") return make<Max, graph::ops::ReduceMaxAttributes>(request);
-  if (op == "reduce_min") return make<Min, graph::ops::ReduceMinAttributes>(request);
-  if (op == "reduce_prod") return make<Product, graph::ops::ReduceProdAttributes>(request);
-  return make<Sum, graph::ops::ReduceSumAttributes>(request);
+  if (op == "reduce_mean") return make_reduction<Sum, graph::ops::ReduceMeanAttributes>(request, true);
+  if (op == "reduce_max") return make_reduction<Max, graph::ops::ReduceMaxAttributes>(request);
+  if (op == "reduce_min") return make_reduction<Min, graph::ops::ReduceMinAttributes>(request);
+  if (op == "reduce_prod") return make_reduction<Product, graph::ops::ReduceProdAttributes>(request);
+  return make_reduction<Sum, graph::ops::ReduceSumAttributes>(request);
 }
 
 Result<Kernel> make_arg_reduce(KernelRequest &request) {

@@ -23,7 +23,7 @@ constexpr int64_t kUsualImages = 3, kUsualThresholds = 201;
 
 /// Adds what body(summary) fills in.
 template <typename Body>
-int32_t add_summary(tutti_summary_writer *writer, const char *name, int64_t step, tutti_error **err, Body &&body) {
+int32_t write_summary(tutti_summary_writer *writer, const char *name, int64_t step, tutti_error **err, Body &&body) {
   return guard(err, [&]() -> Status {
     TUTTI_ASSIGN(const Ref<SummaryWriterObject> object, find(writer, summary_writer_handles, "writer"));
     TUTTI_TRY(require(name, "name"));
@@ -87,7 +87,7 @@ int32_t tutti_summary_writer_flush(tutti_summary_writer *writer, tutti_error **e
 
 int32_t tutti_summary_writer_add_scalar(tutti_summary_writer *writer, const char *name, double value, int64_t step,
                                         tutti_error **err) {
-  return add_summary(writer, name, step, err, [&](monitor::Summary &summary) {
+  return write_summary(writer, name, step, err, [&](monitor::Summary &summary) {
     summary.add_scalar(name, value);
     return Status();
   });
@@ -95,7 +95,7 @@ int32_t tutti_summary_writer_add_scalar(tutti_summary_writer *writer, const char
 
 int32_t tutti_summary_writer_add_histogram(tutti_summary_writer *writer, const char *name, const tutti_tensor *values,
                                            int64_t step, tutti_error **err) {
-  return add_summary(writer, name, step, err, [&](monitor::Summary &summary) -> Status {
+  return write_summary(writer, name, step, err, [&](monitor::Summary &summary) -> Status {
     TUTTI_ASSIGN(const tensor::Tensor tensor, find_tensor(values, "values"));
     monitor::Histogram histogram;
     TUTTI_TRY(histogram.add(tensor));
@@ -106,7 +106,7 @@ int32_t tutti_summary_writer_add_histogram(tutti_summary_writer *writer, const c
 
 int32_t tutti_summary_writer_add_image(tutti_summary_writer *writer, const char *name, const tutti_tensor *images,
                                        int64_t max_images, int64_t step, tutti_error **err) {
-  return add_summary(writer, name, step, err, [&](monitor::Summary &summary) -> Status {
+  return write_summary(writer, name, step, err, [&](monitor::Summary &summary) -> Status {
     TUTTI_ASSIGN(const tensor::Tensor tensor, find_tensor(images, "images"));
     if (max_images < 0) return base::invalid_argument("argument 'max_images' must be 0 or more, got ", max_images);
     TUTTI_TRY(monitor::check_images(tensor));
@@ -119,7 +119,7 @@ int32_t tutti_summary_writer_add_image(tutti_summary_writer *writer, const char 
 
 int32_t tutti_summary_writer_add_text(tutti_summary_writer *writer, const char *name, const char *text, int64_t step,
                                       tutti_error **err) {
-  return add_summary(writer, name, step, err, [&](monitor::Summary &summary) -> Status {
+  return write_summary(writer, name, step, err, [&](monitor::Summary &summary) -> Status {
     TUTTI_TRY(require(text, "text"));
     summary.add_text(name, text);
     return Status();
@@ -129,7 +129,7 @@ int32_t tutti_summary_writer_add_text(tutti_summary_writer *writer, const char *
 int32_t tutti_summary_writer_add_pr_curve(tutti_summary_writer *writer, const char *name, const tutti_tensor *labels,
                                           const tutti_tensor *predictions, const tutti_tensor *weights,
                                           int64_t thresholds, int64_t step, tutti_error **err) {
-  return add_summary(writer, name, step, err, [&](monitor::Summary &summary) -> Status {
+  return write_summary(writer, name, step, err, [&](monitor::Summary &summary) -> Status {
     TUTTI_ASSIGN(const tensor::Tensor truths, find_tensor(labels, "labels"));
     TUTTI_ASSIGN(const tensor::Tensor scores, find_tensor(predictions, "predictions"));
     tensor::Tensor factors;
@@ -159,7 +159,7 @@ int32_t tutti_summary_writer_add_embedding(tutti_summary_writer *writer, const c
 
 int32_t tutti_summary_writer_add_hyperparameters(tutti_summary_writer *writer, const char *settings_json,
                                                  const char *metrics_json, tutti_error **err) {
-  return add_summary(writer, "hyper-parameters", 0, err, [&](monitor::Summary &summary) -> Status {
+  return write_summary(writer, "hyper-parameters", 0, err, [&](monitor::Summary &summary) -> Status {
     TUTTI_TRY(require(settings_json, "settings_json"));
     TUTTI_ASSIGN(const base::Json settings, parse_json(settings_json, "settings_json"));
     if (!settings.is_object()) return base::invalid_argument("argument 'settings_json': expected a JSON object");

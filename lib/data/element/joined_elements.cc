@@ -99,7 +99,7 @@ Result<Tensor> pad_rows(std::span<const Element> elements, size_t component, con
 }
 
 // One element of a dtype with a value; INVALID_ARGUMENT when the dtype has no such value.
-Result<std::vector<std::byte>> element_of(const ComponentSpec &component, double value) {
+Result<std::vector<std::byte>> repeated_value(const ComponentSpec &component, double value) {
   std::vector<std::byte> bytes(tensor::size_bytes(component.dtype));
   bool fits = true;
   const bool is_fixed_size = tensor::visit_dtype(component.dtype, [&]<typename T>(T) {
@@ -173,7 +173,7 @@ Result<Padding> Padding::make(const ElementSpec &spec, std::span<const double> v
   }
   size_t unknown = 0;
   for (size_t i = 0; i < spec.components.size(); ++i) {
-    TUTTI_ASSIGN(std::vector<std::byte> value, element_of(spec.components[i], values.empty() ? 0 : values[i]));
+    TUTTI_ASSIGN(std::vector<std::byte> value, repeated_value(spec.components[i], values.empty() ? 0 : values[i]));
     padding.values_.push_back(std::move(value));
     std::vector<int64_t> extents;
     for (const graph::Dim &dim : spec.components[i].dims) {

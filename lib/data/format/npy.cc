@@ -204,8 +204,8 @@ int64_t transposed(int64_t position, const Shape &shape) {
   return index;
 }
 
-Result<Tensor> make_texts(const char *data, const ElementType &type, const Shape &shape, bool fortran,
-                          std::string_view name) {
+Result<Tensor> make_fixed_texts(const char *data, const ElementType &type, const Shape &shape, bool fortran,
+                                std::string_view name) {
   std::vector<std::string> texts(static_cast<size_t>(shape.elements()));
   for (int64_t i = 0; i < shape.elements(); ++i) {
     TUTTI_ASSIGN(texts[static_cast<size_t>(fortran ? transposed(i, shape) : i)],
@@ -269,7 +269,7 @@ Result<Tensor> decode_npy(const Ref<Buffer> &buffer, int64_t offset, int64_t siz
   }
   const char *const data = bytes.data() + begin;
   const bool fortran = header.fortran_order && shape->rank() > 1;
-  if (*dtype == DType::bytes) return make_texts(data, type, *shape, fortran, name);
+  if (*dtype == DType::bytes) return make_fixed_texts(data, type, *shape, fortran, name);
   if (*dtype == DType::boolean) TUTTI_TRY(check_truth_values(data, shape->elements(), name));
   const bool swap = type.order == '>' && type.size > 1;
   const bool is_aligned = reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(type.size) == 0;

@@ -39,7 +39,7 @@ Number load(const char *from) {
 }
 
 template <typename Number>
-void store(Number value, char *to) {
+void store_number(Number value, char *to) {
   for (size_t i = 0; i < sizeof(Number); ++i)
     to[i] = static_cast<char>(value >> (8 * i));
 }
@@ -209,9 +209,9 @@ namespace {
 
 struct Frame {
   explicit Frame(std::string_view record) {
-    store<uint64_t>(record.size(), header);
-    store<uint32_t>(masked_crc(header, 8), header + 8);
-    store<uint32_t>(masked_crc(record.data(), record.size()), footer);
+    store_number<uint64_t>(record.size(), header);
+    store_number<uint32_t>(masked_crc(header, 8), header + 8);
+    store_number<uint32_t>(masked_crc(record.data(), record.size()), footer);
   }
   char header[kHeaderBytes], footer[kFooterBytes];
 };

@@ -80,7 +80,7 @@ Result<Shape> shape_of_steps(const Field &field, const Steps &steps, size_t exam
                                   " is too large for an example of ", example_bytes, " bytes");
 }
 
-Result<Tensor> make_texts(const Field &field, const Steps &steps, const Shape &shape, int64_t stride) {
+Result<Tensor> make_step_texts(const Field &field, const Steps &steps, const Shape &shape, int64_t stride) {
   std::vector<std::string_view> texts;
   for (size_t i = 0; i < steps.lists.size(); ++i) {
     const bool is_default = steps.lists[i].kind == ListKind::none && field.default_value;
@@ -114,7 +114,7 @@ Result<Tensor> make_sequence(const Field &field, const Steps &steps, size_t exam
   TUTTI_ASSIGN(const Shape shape, shape_of_steps(field, steps, example_bytes));
   const int64_t stride = field.inner_elements() * (field.is_variable() ? steps.longest : 1);
   const bool has_texts = field.component.dtype == DType::bytes;
-  return has_texts ? make_texts(field, steps, shape, stride) : make_numbers(field, steps, shape, stride);
+  return has_texts ? make_step_texts(field, steps, shape, stride) : make_numbers(field, steps, shape, stride);
 }
 
 Result<std::vector<Field>> parse_fields(const std::vector<std::string> &texts) {

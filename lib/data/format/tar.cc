@@ -17,13 +17,13 @@ constexpr size_t kBlock = 512;
 constexpr int64_t kLongestName = int64_t{1} << 16;
 
 template <typename... Pieces>
-Status corrupt(const ByteStream &stream, size_t at, const Pieces &...pieces) {
+Status corrupt_archive(const ByteStream &stream, size_t at, const Pieces &...pieces) {
   return base::data_loss("corrupt tar file ", base::quoted(stream.path(), 400), " at offset ",
                          stream.offset() + static_cast<int64_t>(at), ": ", base::concat(pieces...));
 }
 
 Status ends_within(const ByteStream &stream, size_t at, const std::string &member, int64_t size) {
-  return corrupt(stream, at, "the file ends within ", base::quoted(member, 400), ", ", size, " bytes");
+  return corrupt_archive(stream, at, "the file ends within ", base::quoted(member, 400), ", ", size, " bytes");
 }
 
 size_t whole_blocks(int64_t size) { return (static_cast<size_t>(size) + kBlock - 1) / kBlock * kBlock; }
@@ -90,12 +90,13 @@ struct TarReader::Member {
 Result<bool> TarReader::read_header(ByteStream &stream, size_t at, Member &member) {
   TUTTI_ASSIGN(const std::string_view all, stream.peek(at + kBlock, most_ahead_));
   if (all.size() <= at) return false;
-  if (all.size() < at + kBlock) return corrupt(stream, at, "expected a header of 512 bytes, the file ends before");
+  if (all.size() < at + kBlock)
+    return corrupt_archive(stream, at, "expected a header of 512 bytes, the file ends before");
   const std::string_view header = all.substr(at, kBlock);
   if (header.find_first_not_of('\0') == std::string_view::npos) return false;
   const std::optional<int64_t> size = number_field(header, 124, 12), sum = number_field(header, 148, 8);
-  if (!sum || !has_checksum(header, *sum)) return corrupt(stream, at, "the checksum of a header is wrong");
-  if (!size || *size < 0) return corrupt(stream, at, "a header without a size");
+  if (!sum || !has_checksum(header, *sum)) return corrupt_archive(stream, at, "the checksum of a header is wrong");
+  if (!size || *size < 0) return corrupt_archive(stream, at, "a header without a size");
   member.type = header[156];
   const std::string_view prefix =
       header.substr(257, 5) == "ustar" && header[262] == '\0' ? text_field(header, 345, 155) : std::string_view();
@@ -103,16 +104,17 @@ Result<bool> TarReader::read_header(ByteStream &stream, size_t at, Member &membe
   const bool is_file = member.type == '0' || member.type == '\0' || member.type == '7';
   member.size = is_file && member.long_size ? *member.long_size : *size;
   member.begin = at + kBlock;
-  if (member.size > stream.most_left()) return corrupt(stream, at, "a member of ", member.size, " bytes does not fit");
+  if (member.size > stream.most_left())
+    return corrupt_archive(stream, at, "a member of ", member.size, " bytes does not fit");
   member.end = member.begin + whole_blocks(member.size);
   return true;
 }
 
 // "L" holds a name; "x" records "LENGTH KEY=VALUE\n".
 Status TarReader::read_long_name(ByteStream &stream, size_t begin, Member &member) {
-  if (member.size > kLongestName) return corrupt(stream, begin, "a name of ", member.size, " bytes");
+  if (member.size > kLongestName) return corrupt_archive(stream, begin, "a name of ", member.size, " bytes");
   TUTTI_ASSIGN(const std::string_view all, stream.peek(member.end));
-  if (all.size() < member.end) return corrupt(stream, begin, "the file ends within a long name");
+  if (all.size() < member.end) return corrupt_archive(stream, begin, "the file ends within a long name");
   std::string_view text = all.substr(member.begin, static_cast<size_t>(member.size));
   if (member.type == 'L') {
     member.long_name = text.substr(0, text.find('\0'));
@@ -122,12 +124,12 @@ Status TarReader::read_long_name(ByteStream &stream, size_t begin, Member &membe
     const size_t space = text.find(' ');
     const std::optional<int64_t> length = base::parse_integer(text.substr(0, std::min(space, text.size())));
     if (!length || *length <= static_cast<int64_t>(space) + 1 || static_cast<uint64_t>(*length) > text.size())
-      return corrupt(stream, begin, "a bad extended header");
+      return corrupt_archive(stream, begin, "a bad extended header");
     const std::string_view record = text.substr(space + 1, static_cast<size_t>(*length) - space - 2);
     if (record.starts_with("path=")) member.long_name = record.substr(5);
     if (record.starts_with("size=")) {
       member.long_size = base::parse_integer(record.substr(5));
-      if (!member.long_size || *member.long_size < 0) return corrupt(stream, begin, "a bad extended header");
+      if (!member.long_size || *member.long_size < 0) return corrupt_archive(stream, begin, "a bad extended header");
     }
     text.remove_prefix(static_cast<size_t>(*length));
   }

@@ -21,7 +21,7 @@ namespace {
 // Changes when the meaning of the hash does, or what sources and transforms give.
 constexpr int64_t kRevision = 2;
 
-bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+bool is_named(std::string_view name, std::initializer_list<std::string_view> names) {
   return std::ranges::find(names, name) != names.end();
 }
 
@@ -47,7 +47,7 @@ Status add_path(const std::string &path, const FileSystems *systems, Fingerprint
 Status add_files(const Recipe &recipe, Fingerprint &fingerprint) {
   for (const auto &[name, value] : recipe.attributes) {
     const bool is_npy = recipe.name == "npy" && name == "arrays";  // each NAME=PATH
-    if (!is_npy && !is_one_of(name, {"path", "paths"})) continue;
+    if (!is_npy && !is_named(name, {"path", "paths"})) continue;
     std::vector<std::string> paths = texts_of(value);
     if (is_npy) {
       for (std::string &text : paths)
@@ -112,7 +112,7 @@ Status add_recipe(const Dataset &dataset, const Recipe &recipe, Fingerprint &fin
   for (const ScanState &state : recipe.arguments.state)
     fingerprint.add_tensor(state.initial);
   if (recipe.arguments.graph != nullptr) TUTTI_TRY(add_graph(*recipe.arguments.graph, fingerprint));
-  if (is_one_of(recipe.name, {"shuffle", "resample", "sample_from"}) && !attributes.contains("seed")) {
+  if (is_named(recipe.name, {"shuffle", "resample", "sample_from"}) && !attributes.contains("seed")) {
     fingerprint.use_seed();
   }
   if (recipe.makes_datasets) fingerprint.use_seed();
@@ -129,7 +129,7 @@ Status add_dataset(const Dataset &dataset, Fingerprint &fingerprint) {
   fingerprint.add(dataset.spec().to_string());
   if (dataset.describe(fingerprint)) return Status();
   fingerprint.add_unknown(dataset.kind());
-  if (!is_one_of(dataset.kind(), {"feed", "generator"})) fingerprint.use_seed();
+  if (!is_named(dataset.kind(), {"feed", "generator"})) fingerprint.use_seed();
   return Status();
 }
 

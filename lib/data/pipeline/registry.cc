@@ -82,7 +82,7 @@ Status check_value(const ParameterDefinition &definition, const Attribute &attri
 }
 
 template <typename Definition>
-std::vector<std::string> names_of(std::span<const Definition> definitions) {
+std::vector<std::string> definition_names(std::span<const Definition> definitions) {
   std::vector<std::string> names;
   for (const Definition &definition : definitions)
     names.emplace_back(definition.name);
@@ -105,7 +105,7 @@ const Definition *find_in(std::span<const Definition> definitions, std::string_v
   return found;
 }
 
-Json describe(const ParameterDefinition &parameter) {
+Json describe_definition(const ParameterDefinition &parameter) {
   JsonObject entry{{"name", parameter.name},
                    {"type", type_name(parameter.type)},
                    {"required", parameter.required},
@@ -120,12 +120,12 @@ Json describe(const ParameterDefinition &parameter) {
 }
 
 template <typename Definition>
-Json describe(std::span<const Definition> definitions) {
+Json describe_definition(std::span<const Definition> definitions) {
   JsonArray entries;
   for (const Definition &definition : definitions) {
     JsonArray parameters;
     for (const ParameterDefinition &parameter : definition.parameters)
-      parameters.push_back(describe(parameter));
+      parameters.push_back(describe_definition(parameter));
     entries.emplace_back(JsonObject{{"name", definition.name},
                                     {"revision", definition.revision},
                                     {"documentation", definition.documentation},
@@ -141,7 +141,7 @@ Status check_parameters(std::span<const ParameterDefinition> definitions, const 
     const ParameterDefinition *const known = find_in(definitions, name);
     if (known == nullptr) {
       return base::invalid_argument("there is no parameter '", name, "'",
-                                    base::but_there_are(name, names_of(definitions)));
+                                    base::but_there_are(name, definition_names(definitions)));
     }
     TUTTI_TRY(check_value(*known, value));
   }
@@ -167,8 +167,8 @@ const ParameterDefinition *find_parameter(std::string_view name, int32_t revisio
   return nullptr;
 }
 
-Json describe_transforms() { return describe(transform_definitions()); }
+Json describe_transforms() { return describe_definition(transform_definitions()); }
 
-Json describe_sources() { return describe(source_definitions()); }
+Json describe_sources() { return describe_definition(source_definitions()); }
 
 }  // namespace tutti::impl::data

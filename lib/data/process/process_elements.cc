@@ -42,7 +42,7 @@ Json json_of(const ElementSpec &spec) {
   return components;
 }
 
-Result<Role> role_of(std::string_view text) {
+Result<Role> role_from_text(std::string_view text) {
   for (const Role role : {Role::feature, Role::label, Role::weight}) {
     if (name(role) == text) return role;
   }
@@ -53,7 +53,7 @@ Result<ComponentSpec> component_in(const JsonReader &entry) {
   ComponentSpec component;
   TUTTI_ASSIGN(component.name, entry.get_string("name"));
   TUTTI_ASSIGN(const std::string role, entry.get_string("role"));
-  TUTTI_ASSIGN(component.role, role_of(role));
+  TUTTI_ASSIGN(component.role, role_from_text(role));
   TUTTI_ASSIGN(const std::string dtype, entry.get_string("dtype"));
   TUTTI_ASSIGN(component.dtype, tensor::parse_dtype(dtype));
   TUTTI_ASSIGN(const std::vector<int64_t> extents, entry.get_integers("shape"));

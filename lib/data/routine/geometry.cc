@@ -178,7 +178,7 @@ void pad_by_value(const ImageView<T> &from, const std::vector<int64_t> &pads, T 
   std::fill_n(to, pads[1] * row, value);
 }
 
-Status pad_rows(RoutineFrame &frame, const PadImageAttributes &attributes) {
+Status pad_images(RoutineFrame &frame, const PadImageAttributes &attributes) {
   const RoutineValue &x = frame.input(0);
   const ImageRows rows = ImageRows::of(x.shape);
   const std::vector<int64_t> &pads = attributes.pads;
@@ -248,7 +248,7 @@ Result<RoutineWindow> make_crop_window(const RoutineNode &node) {
 
 Result<RoutineKernel> make_pad_image(const RoutineNode &node) {
   TUTTI_ASSIGN(const PadImageAttributes attributes, PadImageAttributes::from(node.node));
-  return RoutineKernel([attributes](RoutineFrame &frame) { return pad_rows(frame, attributes); });
+  return RoutineKernel([attributes](RoutineFrame &frame) { return pad_images(frame, attributes); });
 }
 
 Result<RoutineKernel> make_flip(const RoutineNode &node) {

@@ -147,7 +147,7 @@ class UnbatchDataset : public Dataset {
   }
 };
 
-Cardinality rows_of(const Dataset &input) {
+Cardinality cardinality_of_rows(const Dataset &input) {
   const Cardinality batches = input.cardinality();
   if (!batches.is_exact() || batches.value() == 0) return batches;
   const graph::Dim &rows = input.spec().components[0].dims[0];
@@ -176,7 +176,7 @@ Result<DatasetRef> apply_unbatch(const DatasetRef &input, const UnbatchParameter
   }
   spec.batch_size = 0;
   spec.exact_batches = false;
-  return DatasetRef(base::make_ref<UnbatchDataset>(input, std::move(spec), rows_of(*input)));
+  return DatasetRef(base::make_ref<UnbatchDataset>(input, std::move(spec), cardinality_of_rows(*input)));
 }
 
 }  // namespace tutti::impl::data

@@ -21,7 +21,7 @@ const Tensor &component_of(const data::Element &element, int32_t component) {
   return element.components[static_cast<size_t>(component)];
 }
 
-int64_t row_bytes(const Tensor &tensor) { return tensor.rows() == 0 ? 0 : tensor.size_bytes() / tensor.rows(); }
+int64_t bytes_of_row(const Tensor &tensor) { return tensor.rows() == 0 ? 0 : tensor.size_bytes() / tensor.rows(); }
 
 Status grow(backend::Device &device, std::vector<backend::Buffer> &buffers, int32_t component, int64_t bytes) {
   if (buffers.size() <= static_cast<size_t>(component)) buffers.resize(static_cast<size_t>(component) + 1);
@@ -129,12 +129,12 @@ int64_t MappedRows::copied_bytes(const data::Element &raw, int64_t rows) const {
   int64_t bytes = 0;
   for (const DeviceGraph::Input &input : graph.inputs) {
     const int64_t one = input.draw >= 0 ? graph.draws[static_cast<size_t>(input.draw)].row_bytes()
-                                        : row_bytes(component_of(raw, input.component));
+                                        : bytes_of_row(component_of(raw, input.component));
     // Partners may lie in two places.
     bytes += base::round_up_aligned(rows * one) + (input.of_partner ? base::round_up_aligned(one) : 0);
   }
   for (const int32_t component : map_->passed())
-    bytes += component < 0 ? 0 : base::round_up_aligned(rows * row_bytes(component_of(raw, component)));
+    bytes += component < 0 ? 0 : base::round_up_aligned(rows * bytes_of_row(component_of(raw, component)));
   return bytes;
 }
 
@@ -145,14 +145,14 @@ Status MappedRows::reserve(const data::Element &raw, int64_t rows, std::vector<b
   const std::vector<int32_t> &passed = map_->passed();
   for (size_t i = 0; i < passed.size(); ++i) {
     if (passed[i] < 0) continue;
-    TUTTI_TRY(grow(*device_, results, static_cast<int32_t>(i), rows * row_bytes(component_of(raw, passed[i]))));
+    TUTTI_TRY(grow(*device_, results, static_cast<int32_t>(i), rows * bytes_of_row(component_of(raw, passed[i]))));
   }
   return Status();
 }
 
 Status MappedRows::copy_rows(const data::Element &raw, int32_t component, RowRange range, int64_t rotation,
                              backend::Buffer &to, Copy copy) const {
-  const int64_t one = row_bytes(component_of(raw, component)), rows = raw.rows();
+  const int64_t one = bytes_of_row(component_of(raw, component)), rows = raw.rows();
   const int64_t first = (range.begin + rotation) % rows;
   const int64_t until_end = std::min(range.rows(), rows - first);
   TUTTI_TRY(copy(to, 0, InputBinding::row_pointer(raw, component, first), until_end * one));

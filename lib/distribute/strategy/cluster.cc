@@ -372,7 +372,7 @@ Result<Cluster> Cluster::of_tpus(std::vector<std::string> addresses, int32_t ind
 
 namespace {
 
-bool is_set(const Cluster::Variables &variables, const char *key) {
+bool has_variable(const Cluster::Variables &variables, const char *key) {
   const char *const text = variables(key);
   return text != nullptr && *text != '\0';
 }
@@ -387,7 +387,7 @@ struct Cluster::Launcher {
 
 std::span<const Cluster::Launcher> Cluster::launchers() {
   static constexpr Launcher kList[] = {
-      {"TF_CONFIG", [](const Variables &variables) { return is_set(variables, "TF_CONFIG"); },
+      {"TF_CONFIG", [](const Variables &variables) { return has_variable(variables, "TF_CONFIG"); },
        [](const Variables &variables) { return from_tf_config(variables("TF_CONFIG")); }},
       {"torchrun",
        [](const Variables &variables) { return variables("RANK") != nullptr && variables("WORLD_SIZE") != nullptr; },
@@ -397,7 +397,7 @@ std::span<const Cluster::Launcher> Cluster::launchers() {
       {"Slurm", [](const Variables &variables) { return variables("SLURM_PROCID") != nullptr; }, from_slurm},
       {"GKE",
        [](const Variables &variables) {
-         return is_set(variables, "TPU_WORKER_HOSTNAMES") || is_set(variables, "TPU_PROCESS_ADDRESSES");
+         return has_variable(variables, "TPU_WORKER_HOSTNAMES") || has_variable(variables, "TPU_PROCESS_ADDRESSES");
        },
        tpu_cluster_from_variables},
   };

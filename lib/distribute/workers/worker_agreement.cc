@@ -30,7 +30,7 @@ enum Word : size_t {
 
 constexpr int64_t high_half(uint64_t value) { return static_cast<int64_t>(value >> 32); }
 constexpr int64_t low_half(uint64_t value) { return static_cast<int64_t>(value & 0xffffffffu); }
-int64_t joined(int64_t high, int64_t low) { return high << 32 | low; }
+int64_t joined_word(int64_t high, int64_t low) { return high << 32 | low; }
 
 /// So many words of each worker, of which those of the first and of one other count; all take part.
 class Comparison {
@@ -120,8 +120,8 @@ Status differs(std::string_view act, int32_t worker, const int64_t *first, const
                "of one backend on all workers, level invariant those of one kind")
         .with_detail("worker", std::to_string(worker));
   }
-  const int64_t step = joined(first[word_step_high], first[word_step_low]);
-  const int64_t other_step = joined(other[word_step_high], other[word_step_low]);
+  const int64_t step = joined_word(first[word_step_high], first[word_step_low]);
+  const int64_t other_step = joined_word(other[word_step_high], other[word_step_low]);
   std::string what = "different weights or optimizer slots";
   if (other_step != step) what = base::concat("step ", other_step);
   return base::failed_precondition("worker ", worker, " ", act, " with ", what, ", but worker 0 is at step ", step,

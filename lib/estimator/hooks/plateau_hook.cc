@@ -96,7 +96,7 @@ class Plateau {
   int64_t bad_ = 0, cooldown_ = 0;
 };
 
-Status check(const PlateauOptions &options) {
+Status check_plateau(const PlateauOptions &options) {
   if (options.value.empty()) return invalid_argument("plateau_metric is empty, expected the name of a value");
   const std::pair<const char *, int64_t> counts[] = {{"plateau_every_steps", options.every_steps},
                                                      {"plateau_patience", options.patience},
@@ -114,7 +114,7 @@ Status check(const PlateauOptions &options) {
 }  // namespace
 
 Result<Hook> plateau_hook(PlateauOptions options, Ref<base::Logger> logger) {
-  TUTTI_TRY(check(options));
+  TUTTI_TRY(check_plateau(options));
   Hook hook;
   hook.name = "plateau";
   hook.every_steps = options.every_steps;

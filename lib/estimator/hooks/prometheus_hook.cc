@@ -16,7 +16,7 @@ using monitor::PrometheusPage;
 
 namespace {
 
-NumbersByName numbers_of(const Event &event) {
+NumbersByName event_numbers(const Event &event) {
   NumbersByName numbers;
   for (const NamedNumber &value : event.values)
     if (value.is_number()) numbers.insert_or_assign(value.name, value.value);
@@ -38,7 +38,7 @@ void take(const Event &event, EventRate &rate, PrometheusPage::Training &trainin
           PrometheusPage::Evaluation &evaluation) {
   if (event.kind == EventKind::begin) training = {.has_begun = true, .is_running = true};
   if (event.kind == EventKind::evaluated) {
-    evaluation = {event.step, numbers_of(event)};
+    evaluation = {event.step, event_numbers(event)};
     return;
   }
   if (event.kind == EventKind::checkpoint_saved) {
@@ -51,7 +51,7 @@ void take(const Event &event, EventRate &rate, PrometheusPage::Training &trainin
   training.time_ns = monitor::wall_time_ns();
   if (event.kind == EventKind::begin) rate.mark(event);
   if (event.kind == EventKind::step) set_speed(event, rate, training);
-  if (!event.values.empty()) training.values = numbers_of(event);
+  if (!event.values.empty()) training.values = event_numbers(event);
   if (event.kind != EventKind::end && event.kind != EventKind::error) return;
   training.is_running = false;
   training.has_failed = event.kind == EventKind::error;

@@ -79,7 +79,7 @@ ValueId positions_of(Expansion &e, ValueId x) {
 }
 
 /// False with an error unless x is [batch, length, channels].
-bool is_sequence(Expansion &e, ValueId x) {
+bool has_positions(Expansion &e, ValueId x) {
   if (x == kNoValue || e.builder().rank(x) == 3) return x != kNoValue;
   e.fail(base::concat("expected x of rank 3, [batch, length, channels], got ", graph::to_string(e.builder().dims(x))));
   return false;
@@ -134,7 +134,7 @@ ValueId expand_layer_sinusoidal_positions(Expansion &e) {
   GraphBuilder &b = e.builder();
   const LayerScope scope(b, "sinusoidal_positions");
   const ValueId x = e.input(0);
-  if (!is_sequence(e, x)) return kNoValue;
+  if (!has_positions(e, x)) return kNoValue;
   const int64_t channels = e.last_dimension(x);
   if (channels == 0) return kNoValue;
   const std::vector<double> of_pairs = frequencies(e.f64("base"), channels);
@@ -152,7 +152,7 @@ ValueId expand_layer_learned_positions(Expansion &e) {
   GraphBuilder &b = e.builder();
   const LayerScope scope(b, "learned_positions");
   const ValueId x = e.input(0);
-  if (!is_sequence(e, x)) return kNoValue;
+  if (!has_positions(e, x)) return kNoValue;
   const int64_t channels = e.last_dimension(x), count = e.i64("count");
   if (channels == 0) return kNoValue;
   const ValueId table = e.weight("positions", x, {count, channels}, e.text("initializer"));

@@ -24,7 +24,7 @@ ValueId repeated(GraphBuilder &b, ValueId x, size_t axis, int64_t factor) {
   return b.reshape(several, dims);
 }
 
-ValueId nearest(Expansion &e, const std::vector<int64_t> &factors) {
+ValueId repeat_elements(Expansion &e, const std::vector<int64_t> &factors) {
   ValueId x = e.input(0);
   if (!has_axes(e, x, factors.size())) return kNoValue;
   // From the last axis on: the smallest copies come first.
@@ -76,14 +76,14 @@ ValueId cropping(Expansion &e, size_t axes) {
 
 }  // namespace
 
-ValueId expand_layer_up_sampling1d(Expansion &e) { return nearest(e, {e.i64("factor")}); }
+ValueId expand_layer_up_sampling1d(Expansion &e) { return repeat_elements(e, {e.i64("factor")}); }
 
 ValueId expand_layer_up_sampling2d(Expansion &e) {
   const std::vector<int64_t> factors = along_axes(e, "factor", "factors", 2);
-  return e.text("method") == "nearest" ? nearest(e, factors) : bilinear(e, factors);
+  return e.text("method") == "nearest" ? repeat_elements(e, factors) : bilinear(e, factors);
 }
 
-ValueId expand_layer_up_sampling3d(Expansion &e) { return nearest(e, along_axes(e, "factor", "factors", 3)); }
+ValueId expand_layer_up_sampling3d(Expansion &e) { return repeat_elements(e, along_axes(e, "factor", "factors", 3)); }
 
 ValueId expand_layer_zero_padding1d(Expansion &e) { return zero_padding(e, 1); }
 

@@ -15,7 +15,7 @@ struct Step {
 };
 
 /// A convolution with size / 2 pixels of padding on each side, and a batch norm.
-ValueId convolve(Expansion &e, ValueId x, const Step &step) {
+ValueId convolve_step(Expansion &e, ValueId x, const Step &step) {
   GraphBuilder &b = e.builder();
   const LayerScope scope(b, step.name);
   const int64_t channels = e.last_dimension(x), pad = step.size / 2;
@@ -41,11 +41,11 @@ ValueId expand_layer_residual_block2d(Expansion &e) {
         base::concat("expected x of rank 4, [batch, height, width, channels], got ", graph::to_string(b.dims(x))));
   }
   const int64_t filters = e.i64("filters"), stride = e.i64("stride");
-  ValueId y = convolve(e, x, {.name = "first", .filters = filters, .size = 3, .stride = stride});
-  y = convolve(e, b.unary("relu", y), {.name = "second", .filters = filters, .size = 3});
+  ValueId y = convolve_step(e, x, {.name = "first", .filters = filters, .size = 3, .stride = stride});
+  y = convolve_step(e, b.unary("relu", y), {.name = "second", .filters = filters, .size = 3});
   const bool is_same = stride == 1 && e.last_dimension(x) == filters;
   const ValueId shortcut =
-      is_same ? x : convolve(e, x, {.name = "shortcut", .filters = filters, .size = 1, .stride = stride});
+      is_same ? x : convolve_step(e, x, {.name = "shortcut", .filters = filters, .size = 1, .stride = stride});
   return b.unary("relu", b.add(y, shortcut));
 }
 

@@ -26,7 +26,7 @@ constexpr int kHelperBits = 8;
 constexpr uint64_t kPartMask = (uint64_t{1} << kPartBits) - 1;
 
 int32_t end_of(uint64_t word) { return static_cast<int32_t>(word & kPartMask); }
-int32_t first_of(uint64_t word) { return static_cast<int32_t>(word >> kPartBits & kPartMask); }
+int32_t first_of_word(uint64_t word) { return static_cast<int32_t>(word >> kPartBits & kPartMask); }
 int32_t helpers_of(uint64_t word) { return static_cast<int32_t>(word >> 2 * kPartBits & ((1 << kHelperBits) - 1)); }
 
 uint64_t next_job(uint64_t word, int32_t helpers, int32_t parts) {
@@ -111,9 +111,9 @@ void Team::run(int32_t parts, int32_t threads, Body body) {
   }
   int32_t done = 0;
   for (;;) {
-    if (first_of(word) >= end_of(word)) break;
+    if (first_of_word(word) >= end_of(word)) break;
     if (!word_.compare_exchange_weak(word, word + (uint64_t{1} << kPartBits), std::memory_order_acq_rel)) continue;
-    call(first_of(word), 0);
+    call(first_of_word(word), 0);
     ++done;
     word = word_.load(std::memory_order_acquire);
   }
@@ -153,7 +153,7 @@ void Team::wait_for_helpers() {
 // ---- the others ----------------------------------------------------------------------------------------------------
 
 bool Team::may_help(uint64_t word, int32_t thread) const {
-  return first_of(word) < end_of(word) && thread <= helpers_of(word);
+  return first_of_word(word) < end_of(word) && thread <= helpers_of(word);
 }
 
 int32_t Team::help(int32_t thread) {

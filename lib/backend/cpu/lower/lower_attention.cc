@@ -39,7 +39,7 @@ Offsets read_views(const Lowering &l, const Node &node, AttentionShape &shape) {
   return offsets;
 }
 
-AttentionShape shape_of(const Lowering &l, const Node &node) {
+AttentionShape attention_shape(const Lowering &l, const Node &node) {
   const size_t q = first_factor(node);
   const std::vector<int64_t> &queries = l.value(node.inputs[q]).dims, &keys = l.value(node.inputs[q + 1]).dims;
   const double scale = number(node, "scale");
@@ -71,7 +71,7 @@ const int32_t *lengths_of(const RunContext &c, BufferId lengths) {
 }
 
 /// Parts of items that take `products` multiplications all together.
-Parts parts_of(const Lowering &l, int64_t items, int64_t products) {
+Parts attention_parts(const Lowering &l, int64_t items, int64_t products) {
   return Parts(items, kPartProducts / std::max<int64_t>(products / std::max<int64_t>(items, 1), 1) + 1, l.threads());
 }
 
@@ -86,10 +86,10 @@ bool has_attention_kernel(const LoweredGraph &graph, const Node &attention) {
 
 bool lower_attention(Lowering &l, const Node &node) {
   if (!has_attention_kernel(l.graph(), node)) return false;
-  AttentionShape shape = shape_of(l, node);
+  AttentionShape shape = attention_shape(l, node);
   const Offsets at = read_views(l, node, shape);
   const std::optional<AttentionDropout> dropout = dropout_of(l, node, shape);
-  const Parts parts = parts_of(l, attention_items(shape), 2 * products_of(shape));
+  const Parts parts = attention_parts(l, attention_items(shape), 2 * products_of(shape));
   const int64_t floats = attention_scratch_floats(shape);
   const BufferId q = l.read(node.inputs[0]), k = l.read(node.inputs[1]), v = l.read(node.inputs[2]);
   const BufferId lengths = read_lengths(l, node, 3);
@@ -112,13 +112,13 @@ bool lower_attention(Lowering &l, const Node &node) {
 
 bool lower_attention_gradient(Lowering &l, const Node &node) {
   if (!has_attention_kernel(l.graph(), node)) return false;
-  AttentionShape shape = shape_of(l, node);
+  AttentionShape shape = attention_shape(l, node);
   const Offsets at = read_views(l, node, shape);
   const std::optional<AttentionDropout> dropout = dropout_of(l, node, shape);
   // Two passes cost 7 products where one costs 5.
   const bool in_one = l.threads() == 1 || shape.rows * shape.key_heads >= 2 * l.threads();
   const auto parts_of_pass = [&](AttentionPass pass, int64_t products) {
-    return parts_of(l, attention_gradient_items(shape, pass), products * products_of(shape));
+    return attention_parts(l, attention_gradient_items(shape, pass), products * products_of(shape));
   };
   const Parts first = in_one ? parts_of_pass(AttentionPass::all, 5) : parts_of_pass(AttentionPass::queries, 3);
   const Parts second = in_one ? first : parts_of_pass(AttentionPass::keys, 4);

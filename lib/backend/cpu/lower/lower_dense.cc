@@ -84,7 +84,7 @@ struct DenseFollowing {
   bool relu = false;
 };
 
-DenseFollowing following_nodes(const Lowering &l, const Group &group) {
+DenseFollowing following_dense(const Lowering &l, const Group &group) {
   DenseFollowing following;
   ValueId y = l.graph().step(group.steps.front()).outputs[0];
   for (size_t i = 1; i < group.steps.size(); ++i) {
@@ -304,7 +304,7 @@ bool lower_dense(Lowering &l, const Group &group) {
   if (is_update(last.op)) return lower_dense_update(l, group);
   const Node &node = l.graph().step(group.steps.front());
   if (!l.is_f32(node.outputs[0])) return false;
-  const DenseFollowing following = following_nodes(l, group);
+  const DenseFollowing following = following_dense(l, group);
   Dense dense;
   dense.shape = shape_of(l.graph(), node);
   const ValueId y = last.outputs[0];

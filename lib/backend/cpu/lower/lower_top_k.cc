@@ -24,7 +24,7 @@ struct TopKShape {
   int64_t rows = 0, length = 0, k = 0;
 };
 
-TopKShape shape_of(const LoweredValue &x, const LoweredValue &chosen) {
+TopKShape top_k_shape(const LoweredValue &x, const LoweredValue &chosen) {
   const int64_t length = x.dims.back();
   return {length == 0 ? 0 : x.elements / length, length, chosen.dims.back()};
 }
@@ -36,7 +36,7 @@ uint64_t rank_of(float x, int64_t index) {
   return static_cast<uint64_t>(bits) << 32 | (UINT32_MAX - static_cast<uint32_t>(index));
 }
 
-int64_t index_of(uint64_t rank) { return UINT32_MAX - static_cast<uint32_t>(rank); }
+int64_t index_of_rank(uint64_t rank) { return UINT32_MAX - static_cast<uint32_t>(rank); }
 
 /// Writes the ranks of the k largest, largest first.
 void choose(const float *x, const TopKShape &shape, uint64_t *ranks) {
@@ -45,7 +45,7 @@ void choose(const float *x, const TopKShape &shape, uint64_t *ranks) {
     ranks[i] = rank_of(x[i], i);
   if (shape.k < shape.length) std::make_heap(ranks, end, std::greater<>());
   for (int64_t i = shape.k; i < shape.length; ++i) {
-    const float least = x[index_of(ranks[0])];
+    const float least = x[index_of_rank(ranks[0])];
     if (std::isnan(least)) break;
     i += first_above(x + i, shape.length - i, least);
     if (i == shape.length) break;
@@ -59,7 +59,7 @@ void choose(const float *x, const TopKShape &shape, uint64_t *ranks) {
 }  // namespace
 
 bool lower_top_k(Lowering &l, const Node &node) {
-  const TopKShape shape = shape_of(l.value(node.inputs[0]), l.value(node.outputs[0]));
+  const TopKShape shape = top_k_shape(l.value(node.inputs[0]), l.value(node.outputs[0]));
   if (!l.is_f32(node.inputs[0]) || shape.length > UINT32_MAX) return false;
   constexpr int64_t kSortCost = 16;  // of a chosen element, in elements that are only looked at
   const Parts parts(shape.rows, grain_of(shape.length + kSortCost * shape.k), l.threads());
@@ -73,7 +73,7 @@ bool lower_top_k(Lowering &l, const Node &node) {
         const float *const from = c.in(x) + row * shape.length;
         choose(from, shape, ranks);
         for (int64_t i = 0; i < shape.k; ++i) {
-          const int64_t index = index_of(ranks[i]);
+          const int64_t index = index_of_rank(ranks[i]);
           c.out(values)[row * shape.k + i] = from[index];
           static_cast<int64_t *>(c.buffers[indices])[row * shape.k + i] = index;
         }
@@ -84,7 +84,7 @@ bool lower_top_k(Lowering &l, const Node &node) {
 }
 
 bool lower_top_k_gradient(Lowering &l, const Node &node) {
-  const TopKShape shape = shape_of(l.value(node.outputs[0]), l.value(node.inputs[0]));
+  const TopKShape shape = top_k_shape(l.value(node.outputs[0]), l.value(node.inputs[0]));
   if (!l.is_f32(node.inputs[0])) return false;
   const BufferId dy = l.read(node.inputs[0]), indices = l.read(node.inputs[1]);
   const BufferId dx = l.write(node.outputs[0]);

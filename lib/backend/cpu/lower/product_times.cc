@@ -24,14 +24,14 @@ constexpr double kProductWorthRounding = 1.05;
 constexpr std::string_view kPrefix = "product n", kExact = "f32", kRounded = "bf16";
 
 /// Everything about a question but the rows.
-std::string name_of(const ProductRequest &q) {
+std::string product_name(const ProductRequest &q) {
   return q.turned ? base::concat("turned ", q.m, "x", q.n) : base::concat(q.b_turned ? "b_turned " : "", q.k, "x", q.n);
 }
 
-std::string file_key(const ProductRequest &q) { return base::concat(kPrefix, q.rows(), " ", name_of(q)); }
+std::string product_file_key(const ProductRequest &q) { return base::concat(kPrefix, q.rows(), " ", product_name(q)); }
 
 /// The rows and the name of a key; nothing if it is no such key.
-std::optional<std::pair<int64_t, std::string>> split_key(std::string_view key) {
+std::optional<std::pair<int64_t, std::string>> split_product_key(std::string_view key) {
   if (!key.starts_with(kPrefix)) return std::nullopt;
   key.remove_prefix(kPrefix.size());
   const size_t space = key.find(' ');
@@ -116,7 +116,7 @@ ProductTimes &ProductTimes::of_process() {
 void ProductTimes::load(const PlanCache &cache, const Log &log) {
   TimesByShape times = cache.load_once(loaded_, log);
   for (auto &[key, candidates] : times) {
-    const auto split = split_key(key);
+    const auto split = split_product_key(key);
     if (split && candidates.contains(kExact) && candidates.contains(kRounded)) {
       table_[split->second].try_emplace(split->first, std::move(candidates));
     }
@@ -128,9 +128,9 @@ void ProductTimes::measure(std::span<const ProductRequest> questions, const Plan
   load(cache, log);
   std::map<std::string, ProductRequest> missing;  // by key, each once
   for (const ProductRequest &question : questions) {
-    const auto known = table_.find(name_of(question));
+    const auto known = table_.find(product_name(question));
     const bool is_known = known != table_.end() && known->second.contains(question.rows());
-    if (!is_known && ProductPlan::suits(question)) missing.emplace(file_key(question), question);
+    if (!is_known && ProductPlan::suits(question)) missing.emplace(product_file_key(question), question);
   }
   if (missing.empty()) return;
   std::vector<std::pair<std::string, ProductRequest>> largest(missing.begin(), missing.end());
@@ -141,7 +141,7 @@ void ProductTimes::measure(std::span<const ProductRequest> questions, const Plan
   const double start = thread_seconds();
   for (const auto &[key, question] : largest) {
     if (thread_seconds() - start > kBudgetSeconds) break;
-    fresh[key] = table_[name_of(question)][question.rows()] = time(question, memory);
+    fresh[key] = table_[product_name(question)][question.rows()] = time(question, memory);
     ++measured_;
   }
   const Status stored = cache.store(fresh);
@@ -149,7 +149,7 @@ void ProductTimes::measure(std::span<const ProductRequest> questions, const Plan
 }
 
 bool ProductTimes::compare(const ProductRequest &question) const {
-  const auto known = table_.find(name_of(question));
+  const auto known = table_.find(product_name(question));
   if (known == table_.end() || known->second.empty() || !ProductPlan::suits(question)) return false;
   const auto far = [&](int64_t rows) {
     return std::fabs(std::log(static_cast<double>(rows) / static_cast<double>(question.rows())));
@@ -164,7 +164,7 @@ bool ProductTimes::compare(const ProductRequest &question) const {
 
 bool ProductTimes::pays(const ProductRequest &question) {
   const std::lock_guard lock(mutex_);
-  const std::string key = file_key(question);
+  const std::string key = product_file_key(question);
   const auto answer = answers_.find(key);
   if (answer != answers_.end()) return answer->second;
   return answers_[key] = compare(question);

@@ -29,7 +29,7 @@ double divisor_of(const Value &x) { return static_cast<double>(std::max<int64_t>
 Value sum_positions(ProgramText &text, const Value &x) { return text.reduce(Reduction::sum, x, position_axes(x)); }
 
 /// A statistic or parameter in the type of x, one for each of its elements.
-Value spread(ProgramText &text, const Value &channels, const Value &x) {
+Value spread_channels(ProgramText &text, const Value &channels, const Value &x) {
   return text.broadcast_to(text.convert(channels, x.dtype), x.dims);
 }
 
@@ -44,19 +44,20 @@ struct Normalization {
 };
 
 Value normalize(ProgramText &text, const Value &x, const Normalization &by) {
-  const Value centred = text.sub(x, spread(text, by.mean, x));
+  const Value centred = text.sub(x, spread_channels(text, by.mean, x));
   const Value factor = text.mul(inverse_deviation(text, by.variance, by.epsilon), by.scale);
-  return text.add(text.mul(centred, spread(text, factor, x)), spread(text, by.offset, x));
+  return text.add(text.mul(centred, spread_channels(text, factor, x)), spread_channels(text, by.offset, x));
 }
 
 /// dx = scale · r · (dy − sum_dy / count − (x − mean) · r² · sum_dy_xc / count); sums are divided already.
 Value apply_gradient(ProgramText &text, const Value &dy, const Value &x, const Normalization &by, const Value &mean_dy,
                      const Value &mean_dy_xc) {
   const Value r = inverse_deviation(text, by.variance, by.epsilon);
-  const Value centred = text.sub(x, spread(text, by.mean, x));
+  const Value centred = text.sub(x, spread_channels(text, by.mean, x));
   const Value share = text.mul(text.mul(r, r), text.convert(mean_dy_xc, r.dtype));
-  const Value rest = text.sub(text.sub(dy, spread(text, mean_dy, x)), text.mul(centred, spread(text, share, x)));
-  return text.mul(rest, spread(text, text.mul(by.scale, r), x));
+  const Value rest =
+      text.sub(text.sub(dy, spread_channels(text, mean_dy, x)), text.mul(centred, spread_channels(text, share, x)));
+  return text.mul(rest, spread_channels(text, text.mul(by.scale, r), x));
 }
 
 }  // namespace
@@ -67,7 +68,7 @@ Status emit_batch_norm_training(NodeEmitter &node) {
   const Value x = node.wide_input(0);
   const double count = divisor_of(x);
   const Value mean = text.div(sum_positions(text, x), text.splat(x.dtype, {x.dims.back()}, count));
-  const Value centred = text.sub(x, spread(text, mean, x));
+  const Value centred = text.sub(x, spread_channels(text, mean, x));
   const Value variance = text.div(sum_positions(text, text.mul(centred, centred)), text.like(mean, count));
   const Value scale = text.convert(node.input(1), x.dtype), offset = text.convert(node.input(2), x.dtype);
   node.set_output(0, normalize(text, x, {scale, offset, mean, variance, attributes.epsilon}));
@@ -85,7 +86,7 @@ Status emit_batch_norm_training_gradient(NodeEmitter &node) {
                          text.convert(node.input(3), x.dtype),
                          text.convert(node.input(4), x.dtype),
                          attributes.epsilon};
-  const Value centred = text.sub(x, spread(text, by.mean, x));
+  const Value centred = text.sub(x, spread_channels(text, by.mean, x));
   const Value sum_dy = sum_positions(text, dy), sum_dy_xc = sum_positions(text, text.mul(dy, centred));
   const double share = 1 / divisor_of(x);
   node.set_output(0, apply_gradient(text, dy, x, by, text.mul(sum_dy, share), text.mul(sum_dy_xc, share)));
@@ -114,7 +115,7 @@ Status emit_batch_norm_moments(NodeEmitter &node) {
 Status emit_batch_norm_gradient_moments(NodeEmitter &node) {
   ProgramText &text = node.text();
   const Value dy = text.convert(node.input(0), DType::f64), x = text.convert(node.input(1), DType::f64);
-  const Value centred = text.sub(x, spread(text, node.input(2), x));
+  const Value centred = text.sub(x, spread_channels(text, node.input(2), x));
   node.set_output(0, sum_positions(text, dy));
   node.set_output(1, sum_positions(text, text.mul(dy, centred)));
   return Status();

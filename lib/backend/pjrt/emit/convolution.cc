@@ -24,7 +24,7 @@ ImageWindow window_of(const Attributes &attributes, const Dims &x, const Dims &k
 /// Elements that a window covers, gaps included.
 int64_t reach(const WindowAxis &axis) { return (axis.window - 1) * axis.dilation + 1; }
 /// Elements of dy with stride − 1 zeros between them.
-int64_t spread(const WindowAxis &axis) { return (axis.output - 1) * axis.stride + 1; }
+int64_t spread_size(const WindowAxis &axis) { return (axis.output - 1) * axis.stride + 1; }
 
 /// [h, w, channels of a group, groups · filters] as [h, w, filters of a group, groups · channels].
 Value swap_channels(ProgramText &text, const Value &kernel, int64_t groups) {
@@ -49,7 +49,7 @@ Status emit_conv2d(NodeEmitter &node) {
   const WindowAxis axes[] = {window.y, window.x};
   for (size_t i = 0; i < 2; ++i) {
     how.low[i] = axes[i].pad_before;
-    how.high[i] = spread(axes[i]) - 1 + reach(axes[i]) - axes[i].input - axes[i].pad_before;
+    how.high[i] = spread_size(axes[i]) - 1 + reach(axes[i]) - axes[i].input - axes[i].pad_before;
   }
   Value y = is_empty(dims) ? text.splat(x.dtype, dims, 0) : text.convolution(x, kernel, how, dims);
   if (node.has_input(2)) y = text.add(y, text.broadcast_to(node.wide_input(2), dims));
@@ -74,7 +74,7 @@ Status emit_conv2d_input_gradient(NodeEmitter &node) {
   const WindowAxis axes[] = {window.y, window.x};
   for (size_t i = 0; i < 2; ++i) {
     how.low[i] = reach(axes[i]) - 1 - axes[i].pad_before;
-    how.high[i] = axes[i].input - spread(axes[i]) - how.low[i] + reach(axes[i]) - 1;
+    how.high[i] = axes[i].input - spread_size(axes[i]) - how.low[i] + reach(axes[i]) - 1;
   }
   const Value turned = swap_channels(text, text.reverse(kernel, {0, 1}), attributes.groups);
   node.set_output(0, text.convolution(dy, turned, how, dims));
@@ -98,7 +98,7 @@ Status emit_conv2d_kernel_gradient(NodeEmitter &node) {
   const WindowAxis axes[] = {window.y, window.x};
   for (size_t i = 0; i < 2; ++i) {
     how.low[i] = axes[i].pad_before;
-    how.high[i] = reach(axes[i]) - 1 + spread(axes[i]) - axes[i].input - axes[i].pad_before;
+    how.high[i] = reach(axes[i]) - 1 + spread_size(axes[i]) - axes[i].input - axes[i].pad_before;
   }
   node.set_output(0, text.convolution(x, dy, how, dims));
   return Status();

@@ -22,7 +22,7 @@ using UnaryFunction = Value (*)(ProgramText &text, const Value &x, double parame
 
 /// An operation of StableHLO by its name.
 template <const char *Name>
-Value direct(ProgramText &text, const Value &x, double) {
+Value direct_unary(ProgramText &text, const Value &x, double) {
   return text.unary(Name, x);
 }
 
@@ -108,29 +108,29 @@ constexpr UnaryOp kUnaryOps[] = {
     {"arc_cosine", arc_cosine},
     {"arc_sine", arc_sine},
     {"arc_tangent", arc_tangent},
-    {"ceil", direct<kCeil>},
-    {"cos", direct<kCosine>},
+    {"ceil", direct_unary<kCeil>},
+    {"cos", direct_unary<kCosine>},
     {"elu", elu},
     {"erf", erf},
-    {"exp", direct<kExponential>},
-    {"expm1", direct<kExponentialMinusOne>},
-    {"floor", direct<kFloor>},
+    {"exp", direct_unary<kExponential>},
+    {"expm1", direct_unary<kExponentialMinusOne>},
+    {"floor", direct_unary<kFloor>},
     {"gelu", gelu},
     {"identity", same},
     {"leaky_relu", leaky_relu},
-    {"log", direct<kLog>},
-    {"log1p", direct<kLogPlusOne>},
-    {"neg", direct<kNegate>},
+    {"log", direct_unary<kLog>},
+    {"log1p", direct_unary<kLogPlusOne>},
+    {"neg", direct_unary<kNegate>},
     {"reciprocal", reciprocal},
     {"relu", relu},
-    {"round", direct<kRound>},
+    {"round", direct_unary<kRound>},
     {"rsqrt", rsqrt},
     {"sigmoid", sigmoid},
     {"sign", sign},
     {"silu", silu},
-    {"sin", direct<kSine>},
+    {"sin", direct_unary<kSine>},
     {"softplus", softplus},
-    {"sqrt", direct<kSqrt>},
+    {"sqrt", direct_unary<kSqrt>},
     {"square", square},
     {"stop_gradient", same},
     {"tangent", tangent},

@@ -17,7 +17,7 @@ using base::Status;
 namespace {
 
 template <typename Attributes>
-ImageWindow window_of(const Attributes &attributes, const Dims &image, const Dims &result) {
+ImageWindow pooling_window(const Attributes &attributes, const Dims &image, const Dims &result) {
   const std::vector<int64_t> &stride = attributes.stride.empty() ? attributes.window : attributes.stride;
   return ImageWindow::make(image, result, attributes.window, stride, {1, 1},
                            static_cast<WindowPadding>(attributes.padding), attributes.pads);
@@ -162,7 +162,7 @@ Status emit_max_pool2d(NodeEmitter &node) {
   ProgramText &text = node.text();
   const Value x = node.wide_input(0);
   const Dims &dims = node.output(0).dims;
-  const ImageWindow window = window_of(attributes, x.dims, dims);
+  const ImageWindow window = pooling_window(attributes, x.dims, dims);
   if (is_empty(dims)) {
     node.set_output(0, text.splat(x.dtype, dims, 0));
     return Status();
@@ -176,7 +176,7 @@ Status emit_max_pool2d_gradient(NodeEmitter &node) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::MaxPool2dGradientAttributes::from(node.node()));
   ProgramText &text = node.text();
   const Value dy = node.wide_input(0), x = node.wide_input(1);
-  const ImageWindow window = window_of(attributes, x.dims, dy.dims);
+  const ImageWindow window = pooling_window(attributes, x.dims, dy.dims);
   if (is_empty(dy.dims) || is_empty(x.dims)) {
     node.set_output(0, text.splat(x.dtype, x.dims, 0));
   } else if (window.y.window * window.x.window <= kMostPlaces) {
@@ -192,7 +192,7 @@ Status emit_avg_pool2d(NodeEmitter &node) {
   ProgramText &text = node.text();
   const Value x = node.wide_input(0);
   const Dims &dims = node.output(0).dims;
-  const ImageWindow window = window_of(attributes, x.dims, dims);
+  const ImageWindow window = pooling_window(attributes, x.dims, dims);
   if (is_empty(dims)) {
     node.set_output(0, text.splat(x.dtype, dims, 0));
     return Status();
@@ -207,7 +207,7 @@ Status emit_avg_pool2d_gradient(NodeEmitter &node) {
   ProgramText &text = node.text();
   const Value dy = node.wide_input(0);
   const Dims &dims = node.output(0).dims;
-  const ImageWindow window = window_of(attributes, dims, dy.dims);
+  const ImageWindow window = pooling_window(attributes, dims, dy.dims);
   if (is_empty(dy.dims) || is_empty(dims)) {
     node.set_output(0, text.splat(dy.dtype, dims, 0));
     return Status();
