@@ -12,6 +12,7 @@ namespace {
 Result<std::unique_ptr<distribute::MemoryEstimator>> open(EstimatorState &state, const data::Dataset &dataset) {
   TUTTI_ASSIGN(const ModelRef model, state.models.get(Mode::train, dataset.spec()));
   distribute::TrainerOptions options = state.config.trainer_options();
+  options.shows_rows = state.shows_rows();
   options.threads_per_replica = state.thread_shares().per_device;
   if (dataset.spec().batch_size > 0) options.typical_rows = dataset.spec().batch_size;
   return distribute::MemoryEstimator::open(*model, state.strategy(), options, dataset.spec(),

@@ -134,6 +134,10 @@ Result<int64_t> EstimatorOfTraining::workspace(const data::Element &batch, int64
     bytes = std::max(bytes, program->description().workspace_bytes);
     TUTTI_TRY(tell(*program));
   }
+  for (const GraphSource &showing : programs.showing) {
+    TUTTI_ASSIGN(const backend::ExecutableRef program, compile(showing, key, bindings));
+    bytes = std::max(bytes, program->description().workspace_bytes);
+  }
   if (programs.finish.empty() || programs.updates_apart) return allocated(bytes);
   TUTTI_ASSIGN(const int64_t of_finish, finish_workspace(key_of(batch, step_rows(batch_rows))));
   return allocated(std::max(bytes, of_finish));
@@ -157,14 +161,15 @@ Result<int64_t> EstimatorOfTraining::finish_workspace(const ShapeKey &batch_key)
 
 Result<int64_t> EstimatorOfTraining::output_bytes(const data::Element &batch, int64_t rows) {
   const TrainProgramSet &programs = setup_->programs;
-  if (!programs.keeps_outputs) return 0;
+  if (!programs.keeps_outputs && programs.showing.empty()) return 0;
+  const std::vector<GraphSource> &sources = programs.showing.empty() ? programs.accumulate : programs.showing;
   ShapeKey key;
   binding_.fill_key(batch, rows, key);
   const graph::SymbolBindings bindings = binding_.bindings(key);
   int64_t bytes = 0;
   for (int32_t m = 0; m < programs.accumulation; ++m) {
     const size_t position = programs.accumulate_position(m, programs.accumulation);
-    TUTTI_ASSIGN(const backend::ExecutableRef program, compile(programs.accumulate[position], key, bindings));
+    TUTTI_ASSIGN(const backend::ExecutableRef program, compile(sources[position], key, bindings));
     for (const backend::PortDescription &output : program->description().outputs)
       bytes += allocated(output.bytes);
   }

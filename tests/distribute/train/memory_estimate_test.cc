@@ -174,6 +174,16 @@ void kept_outputs_are_counted(void **) {
       const MemoryEstimate without =
           assert_ok_value(open_estimator(model, tested.strategy, options, network)->estimate(kBatch));
       assert_int_equal(without.devices[0].outputs, 0);
+      // Rows that the model shows are kept as outputs are.
+      Model shown = model;
+      shown.summaries.push_back({.kind = impl::graph::SummaryKind::histogram,
+                                 .name = "shown",
+                                 .value = model.outputs.begin()->second,
+                                 .has_rows = true});
+      options.shows_rows = true;
+      const MemoryEstimate with_rows =
+          assert_ok_value(open_estimator(shown, tested.strategy, options, network)->estimate(kBatch));
+      assert_int_equal(with_rows.devices[0].outputs, outputs);
     }
   }
 }
