@@ -180,7 +180,7 @@ class Record(Case):
         self.assertIn('99', trainings[1]['error'])
         page = self.report(self.path('run'))
         self.assertIn(trainings[1]['error'], page.text)
-        self.assertEqual([row[1][0] for row in page.tables['Trainings'][1:]], ['cancelled', 'error'])
+        self.assertEqual([row[1][0] for row in page.tables['Each training in this folder'][1:]], ['cancelled', 'error'])
 
 
 class Report(Case):
@@ -207,7 +207,7 @@ class Report(Case):
             name = next(name for name in stages if name.split()[0] == stage['stage'])
             if stage['is_counted']:
                 self.assertEqual(stages[name][:4], [stage[key] for key in ('elements', 'busy_ms', 'wait_in_ms', 'wait_out_ms')])
-        memory = page.rows('Memory')
+        memory = page.rows('Bytes of the process, and of the model on the devices')
         self.assertEqual(memory['Weights, each copy'], [training['memory']['weights']])
         variables = page.rows('Variables')
         self.assertEqual(sum(row[2] for row in variables.values()), 67)

@@ -52,6 +52,7 @@ std::string value_text(double number) {
   if (std::isnan(number)) return "NaN";
   if (std::isinf(number)) return number > 0 ? "∞" : "−∞";
   if (is_whole(number)) return with_commas(static_cast<int64_t>(number));
+  if (std::fabs(number) >= 1000 && std::fabs(number) < 1e15) return with_commas(std::llround(number));
   return formatted("%.4g", number);
 }
 

@@ -120,9 +120,14 @@ void add_communication(const Figures &run, std::vector<Limit> &limits) {
       whole_text(run.replicas) + " replicas" +
       (workers > 1 ? " on " + whole_text(workers) + " workers; waiting for slower workers is part of it" : "") + ".";
   limit.figures = {{"communication", share}, {"replicas", run.replicas}, {"workers", workers}};
-  limit.advice = {"use larger batches, or more accumulation_steps: each sum of gradients then serves more rows",
-                  "set the run option gradient_dtype to bf16: half the bytes, for devices with memory of their own",
-                  "try other values of all_reduce, or fewer devices"};
+  limit.advice = {"use larger batches, or more accumulation_steps: each sum of gradients then serves more rows"};
+  if (value_at(run.training, {"execution", "shared_weights"}) == true) {
+    limit.advice.emplace_back(
+        "leave each replica a core of its own: a replica that another program interrupts holds up all others");
+  } else {
+    limit.advice.emplace_back("set the run option gradient_dtype to bf16, for half the bytes");
+    limit.advice.emplace_back("try other values of the run option all_reduce, or fewer devices");
+  }
   limits.push_back(std::move(limit));
 }
 

@@ -158,7 +158,7 @@ std::string memory_html(const RunRecord &run) {
                {"slots", "Optimizer's slots, each copy"},
                {"partials", "Gradients and other sums of a step"},
                {"workspace", "Intermediate results of a replica, at most"}};
-  HtmlTable table("Memory", {"What", ">Bytes"});
+  HtmlTable table("Bytes of the process, and of the model on the devices", {"What", ">Bytes"});
   const json &memory = value_at(run.last_training(), {"memory"});
   for (const auto &[key, title] : kRows)
     if (value_at(memory, {key}).is_number())
@@ -167,7 +167,8 @@ std::string memory_html(const RunRecord &run) {
 }
 
 std::string trainings_html(const RunRecord &run) {
-  HtmlTable table("Trainings", {"Ended", "Reason", ">From step", ">To step", ">Time", ">Examples per second", ">Loss"});
+  HtmlTable table("Each training in this folder",
+                  {"Ended", "Reason", ">From step", ">To step", ">Time", ">Examples per second", ">Loss"});
   std::string errors;
   for (const json &training : run.trainings) {
     const double seconds = number_at(training, {"seconds"}), examples = number_at(training, {"examples"});
