@@ -152,7 +152,7 @@ std::string options_html(const std::vector<RunRecord> &runs) {
 }
 
 std::string environment_html(const std::vector<RunRecord> &runs) {
-  HtmlTable table("Model, batches and environment", columns_of("What", runs, {""}));
+  HtmlTable table("Model, batches and environment", columns_of("What", runs, {runs.size() == 1 ? "Value" : ""}));
   add_part(runs, "settings", table);
   add_part(runs, "environment", table);
   std::string html = table.text();

@@ -10,7 +10,7 @@ namespace tutti::tool {
 
 /// "12.3 %"; of 0.123.
 std::string percent_text(double share);
-/// "1 h 3 min", "2 min 5 s", "12.3 s", "4.2 ms".
+/// "1 h 3 min", "2 min 5 s", "12.3 s", "4.20 ms", "17.0 µs".
 std::string seconds_text(double seconds);
 std::string milliseconds_text(double milliseconds);
 /// "12,345", of a number without a fraction.

@@ -26,6 +26,20 @@ constexpr double kFewSteps = 20, kLittleSeconds = 0.2;
 // Shapes of batches from which on programs are many, and steps of each that pay for building one.
 constexpr double kManyShapes = 5, kStepsOfShape = 50;
 
+double steps_in(const json &training) { return number_at(training, {"step"}) - number_at(training, {"first_step"}); }
+
+/// How many steps the programs that are counted have served: an estimator counts on from training to training.
+double steps_since_programs(const json &trainings) {
+  double steps = 0, programs = HUGE_VAL;
+  for (auto training = trainings.rbegin(); training != trainings.rend(); ++training) {
+    const double counted = number_at(*training, {"step_report", "programs"});
+    if (counted > programs) break;
+    programs = counted;
+    steps += steps_in(*training);
+  }
+  return steps;
+}
+
 /// The figures of the newest training.
 struct Figures {
   explicit Figures(const RunRecord &run)
@@ -37,12 +51,13 @@ struct Figures {
     input = number_at(steps_report, {"input"});
     batch = number_at(training, {"settings", "batch_size"}) *
             std::max(1.0, number_at(training, {"options", "accumulation_steps", "value"}, 1));
+    steps_of_programs = steps_since_programs(run.trainings);
     // Without a step that was timed: of the whole training.
     if (steps == 0 && seconds > 0) input = number_at(training, {"input_wait_seconds"}) / seconds;
   }
 
   const json &training, &profile, &steps_report;
-  double steps = 0, replicas = 1, step_seconds = 0, seconds = 0, input = 0, batch = 0;
+  double steps = 0, replicas = 1, step_seconds = 0, seconds = 0, input = 0, batch = 0, steps_of_programs = 0;
 
   bool is_short() const { return steps < kFewSteps || steps * step_seconds < kLittleSeconds; }
   /// Is a wait of this share of steps worth a word?
@@ -187,7 +202,7 @@ void add_host(const Figures &run, std::vector<Limit> &limits) {
 
 void add_programs(const Figures &run, std::vector<Limit> &limits) {
   const double programs = number_at(run.steps_report, {"programs"}), shapes = programs / run.replicas;
-  const double steps = number_at(run.training, {"step"}) - number_at(run.training, {"first_step"});
+  const double steps = run.steps_of_programs;
   if (shapes < kManyShapes || steps > kStepsOfShape * shapes) return;
   const double kept = number_at(run.training, {"options", "program_cache_size", "value"}, 16);
   const double elsewhere = run.seconds > 0 ? std::max(0.0, 1 - run.steps * run.step_seconds / run.seconds) : 0;
@@ -230,10 +245,9 @@ void add_small_batch(const Figures &run, std::vector<Limit> &limits) {
 }
 
 std::string summary_of(const Figures &run, bool is_limited) {
-  const double steps = number_at(run.training, {"step"}) - number_at(run.training, {"first_step"});
-  std::string text = "The newest training made " + counted_text(steps, "step") + " with batches of " +
-                     whole_text(run.batch) + " rows on " + counted_text(run.replicas, "replica") + " in " +
-                     seconds_text(run.seconds);
+  const double steps = steps_in(run.training);
+  std::string text = "The newest training made " + counted_text(steps, "step") + " of " + whole_text(run.batch) +
+                     " rows on " + counted_text(run.replicas, "replica") + " in " + seconds_text(run.seconds);
   if (run.step_seconds > 0) text += "; a step took " + milliseconds_text(1e3 * run.step_seconds);
   text += ".";
   if (run.is_short()) text += " That is little to go by.";
