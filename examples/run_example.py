@@ -7,7 +7,8 @@
   run_example.py hard_examples PROGRAM
   run_example.py rare_class PROGRAM
   run_example.py normalization PROGRAM
-  run_example.py fashion_mnist PROGRAM      on a small data set of the same form, made here: a bright square per class
+  run_example.py fashion_mnist PROGRAM [TUTTI]  on a small data set of the same form, made here: a bright square per
+                                                class; with the command `tutti`, also the report of the run
 """
 import gzip
 import json
@@ -50,7 +51,22 @@ def write_images(folder, prefix, count, draw):
             file.write(bytes(data))
 
 
-def check_fashion_mnist(program):
+def check_report(output, tutti, result):
+    """The page that the quickstart ends with: small, and with the figures that the program has printed."""
+    page = subprocess.run([tutti, "report", output], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    if page != os.path.join(output, "report.html") or len(text.encode()) > 1e6:
+        sys.exit(f"{page} is not the report, or larger than 1 MB")
+    shown = {float(value) for value in re.findall(r'data-value="([^"]*)"', text)}
+    for key, digits in (("evaluated_accuracy", 4), ("test_loss", 4), ("global_step", 0)):
+        if round(result[key], digits) not in {round(value, digits) for value in shown}:
+            sys.exit(f"the report lacks the {key} {result[key]}")
+    if text.count('class="n right') != 10:
+        sys.exit("the report has no confusion matrix of ten classes")
+
+
+def check_fashion_mnist(program, tutti=None):
     with tempfile.TemporaryDirectory() as folder:
         draw = random.Random(1)
         write_images(folder, "train", TRAIN_IMAGES, draw)
@@ -70,6 +86,8 @@ def check_fashion_mnist(program):
             sys.exit(f"accuracy {result['test_accuracy']}: it has not learnt what a square is")
         if not os.path.isdir(os.path.join(output, f"checkpoint-{steps}")):
             sys.exit("no checkpoint of the last step")
+        if tutti is not None:
+            check_report(output, tutti, result)
 
 
 def check_hello(program):
@@ -124,4 +142,4 @@ if __name__ == "__main__":
     check = {"hello": check_hello, "driven_training": check_driven_training, "hard_examples": check_hard_examples,
              "fashion_mnist": check_fashion_mnist, "rare_class": check_rare_class,
              "normalization": check_normalization}
-    check[sys.argv[1]](sys.argv[2])
+    check[sys.argv[1]](*sys.argv[2:])

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Trains a small convolutional network on Fashion-MNIST over every device of this machine, evaluates it, and predicts
- * the test images (10,000) on all devices. Writes a checkpoint and a picture of the training curve.
+ * the test images (10,000) on all devices. Writes a checkpoint, and the record of the run that `tutti report` makes a
+ * page of.
  *
  *   fashion_mnist DATASET_DIRECTORY OUTPUT_DIRECTORY [EPOCHS]
  */
@@ -10,17 +11,10 @@
 #include <string.h>
 #include <tutti/tutti.h>
 
-#include "training_curve.h"
-
 enum { CLASS_COUNT = 10, SHUFFLE_BUFFER = 60000, BATCH = 128 };
 
 static const char *const class_names[CLASS_COUNT] = {"T-shirt", "Trouser", "Pullover", "Dress", "Coat",
                                                      "Sandal",  "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
-
-struct progress {
-  struct training_curve curve;
-  double examples_per_second;
-};
 
 static void fail(const char *what, tutti_error *err) {
   fprintf(stderr, "%s: %s\n", what, tutti_error_get_text(err));
@@ -41,6 +35,7 @@ static int32_t model(tutti_graph *g, int32_t mode, void *user, tutti_error **err
   if (mode != TUTTI_MODE_PREDICT) {
     tutti_value y = tutti_graph_get_label(g, "label");
     tutti_metric_accuracy(g, "accuracy", logits, y, NULL);
+    if (mode == TUTTI_MODE_EVAL) tutti_metric_confusion_matrix(g, "confusion_matrix", logits, y, NULL);
     tutti_graph_set_loss(g, tutti_loss_sparse_softmax_cross_entropy(g, logits, y, NULL));
     tutti_optimizer_adam(g, tutti_schedule_cosine(g, 2e-3, (int64_t)*steps, NULL), NULL);
   }
@@ -78,15 +73,6 @@ static tutti_dataset *open_dataset(const char *directory, const char *prefix, in
   if (tutti_pipeline_build(pipeline, &dataset, &err)) fail("dataset", err);
   tutti_pipeline_unref(pipeline);
   return dataset;
-}
-
-static int32_t note_loss(void *user, const tutti_hook_event *event, tutti_error **err) {
-  (void)err;
-  struct progress *progress = user;
-  if (tutti_hook_event_get_kind(event) != TUTTI_EVENT_STEP) return TUTTI_OK;
-  training_curve_add(&progress->curve, (double)tutti_hook_event_get_step(event), tutti_hook_event_get_loss(event));
-  progress->examples_per_second = tutti_hook_event_get_examples_per_second(event);
-  return TUTTI_OK;
 }
 
 /* Predicts every test image, compares with the labels and prints the accuracy per class. */
@@ -139,7 +125,6 @@ int main(int argc, char **argv) {
   }
   const char *directory = argv[1], *output = argv[2];
   int epochs = argc > 3 ? atoi(argv[3]) : 8;
-  static struct progress progress;
   tutti_error *err = NULL;
   tutti_strategy *strategy = NULL;
   tutti_options *run = NULL, *train_options = NULL;
@@ -154,9 +139,9 @@ int main(int argc, char **argv) {
     fail("options", err);
   tutti_options_set_i64(train_options, "max_steps", (int64_t)steps);
   tutti_options_set_i64(run, "seed", 1);
+  tutti_options_set_i64(run, "save_summary_steps", 20);
   tutti_options_set_string(run, "model_dir", output);
-  if (tutti_hooks_create(&hooks, &err) || tutti_hooks_add_progress(hooks, TUTTI_PROGRESS_AUTO, &err) ||
-      tutti_hooks_add(hooks, note_loss, &progress, NULL, 100, &err))
+  if (tutti_hooks_create(&hooks, &err) || tutti_hooks_add_progress(hooks, TUTTI_PROGRESS_AUTO, &err))
     fail("hooks", err);
   if (tutti_estimator_create(NULL, model, &steps, NULL, strategy, run, &estimator, &err)) fail("estimator", err);
   printf("training on %lld replicas, batches of %d images\n", (long long)tutti_strategy_get_replica_count(strategy),
@@ -165,9 +150,6 @@ int main(int argc, char **argv) {
   if (tutti_estimator_evaluate(estimator, test, 0, NULL, &evaluated, &err)) fail("evaluate", err);
   double accuracy = predict_and_compare(estimator, test, directory);
 
-  char picture[4096];
-  snprintf(picture, sizeof picture, "%s/training-curve.svg", output);
-  if (training_curve_write(&progress.curve, picture) == 0) printf("\ntraining curve: %s\n", picture);
   printf(
       "{\"test_accuracy\": %.4f, \"evaluated_accuracy\": %.4f, \"test_loss\": %.4f, \"examples_per_second\": %.0f, "
       "\"replicas\": %lld, \"global_step\": %lld}\n",

@@ -31,6 +31,22 @@ def as_f32(value):
     return struct.unpack('<f', struct.pack('<f', value))[0]
 
 
+def places(value, path=()):
+    """Paths to what is in a JSON value; of a long array the first element stands for all."""
+    keys = value if isinstance(value, dict) else range(min(1, len(value))) if isinstance(value, list) else ()
+    for key in keys:
+        yield path + (key,)
+        yield from places(value[key], path + (key,))
+
+
+def changed(value, path, new):
+    if not path:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = changed(copy[path[0]], path[1:], new)
+    return copy
+
+
 class Page(html.parser.HTMLParser):
     """Tables as lists of rows, a cell as (text, data-value); elements with their attributes; the data of the script."""
 
@@ -180,7 +196,7 @@ class Record(Case):
         self.assertIn('99', trainings[1]['error'])
         page = self.report(self.path('run'))
         self.assertIn(trainings[1]['error'], page.text)
-        self.assertEqual([row[1][0] for row in page.tables['Trainings'][1:]], ['cancelled', 'error'])
+        self.assertEqual([row[1][0] for row in page.tables['Each training in this folder'][1:]], ['cancelled', 'error'])
 
 
 class Report(Case):
@@ -207,7 +223,7 @@ class Report(Case):
             name = next(name for name in stages if name.split()[0] == stage['stage'])
             if stage['is_counted']:
                 self.assertEqual(stages[name][:4], [stage[key] for key in ('elements', 'busy_ms', 'wait_in_ms', 'wait_out_ms')])
-        memory = page.rows('Memory')
+        memory = page.rows('Bytes of the process, and of the model on the devices')
         self.assertEqual(memory['Weights, each copy'], [training['memory']['weights']])
         variables = page.rows('Variables')
         self.assertEqual(sum(row[2] for row in variables.values()), 67)
@@ -318,6 +334,27 @@ class Report(Case):
             self.assertIn(needle, page.text)
         self.assertEqual(page.data['runs'][0]['training']['loss'][0][-1], 141)
 
+    def test_any_json_makes_a_page(self):
+        folder = write_run('plain', self.path('run'))
+        line, evaluation = self.record(folder, 'training')[-1], self.record(folder, 'evaluation')[-1]
+        folders, values = [], (None, 'x', -1e308, True, [[[]]], {'a': {'b': 1}})
+        for base in (line, evaluation):
+            for number, path in enumerate(places(base)):
+                for value in (values[number % 6], values[(number * 5 + 2) % 6]):  # two of them for each
+                    folders.append(self.path('mutated', str(len(folders))))
+                    os.makedirs(folders[-1])
+                    with open(os.path.join(folders[-1], 'run.jsonl'), 'w', encoding='utf-8') as file:
+                        for whole in (line, evaluation):
+                            file.write(json.dumps(changed(whole, path, value) if whole is base else whole) + '\n')
+        self.assertGreater(len(folders), 200)
+        for begin in range(0, len(folders), 100):
+            page = self.report(*folders[begin:begin + 100])
+            self.assertEqual(len(page.data['runs']), len(folders[begin:begin + 100]))
+            if shutil.which('tidy'):
+                done = subprocess.run(['tidy', '-e', '-q', '-utf8', '--drop-empty-elements', 'no', self.path('page.html')],
+                                      capture_output=True, text=True, check=False)
+                self.assertEqual((done.returncode, done.stderr), (0, ''))
+
     def test_a_resumed_run_has_each_step_once(self):
         folder = write_run('plain', self.path('run'))
         write_run('plain', folder)  # from its first step again
@@ -383,6 +420,16 @@ class Explain(Case):
         self.assertIn('padded_batch', ' '.join(limit['try']))
         self.assertIn('Many programs were built.', self.report(folder).text)
 
+    def test_programs_of_earlier_trainings_count_with_their_steps(self):
+        self.write_record(first_step=990, step_report__programs=60)
+        self.assertIn('programs', self.limits(self.folder))
+        with open(self.path('run.jsonl'), encoding='utf-8') as file:
+            newest = json.loads(file.read())
+        earlier = {**newest, 'first_step': 0, 'step': 5000}
+        with open(self.path('run.jsonl'), 'w', encoding='utf-8') as file:
+            file.write(json.dumps(earlier) + '\n' + json.dumps({**newest, 'first_step': 5000, 'step': 5010}) + '\n')
+        self.assertNotIn('programs', self.limits(self.folder))
+
     def test_uneven_rows_leave_a_replica_waiting(self):
         limit = self.limits(write_run('uneven', self.path('run')))['slow_device']
         self.assertEqual(limit['figures']['device'], 'cpu:0')
@@ -394,7 +441,7 @@ class Explain(Case):
         self.assertEqual(self.limits(folder), {})
         said = call('explain', folder).stdout
         self.assertIn('Nothing limits it but computing, which took 97 % of the time of steps', said)
-        self.assertIn('1,000 steps with batches of 256 rows on 2 replicas in 20.5 s', said)
+        self.assertIn('1,000 steps of 256 rows on 2 replicas in 20.5 s', said)
 
     def test_a_slow_source(self):
         stages = [{'stage': 'batch', 'level': 0, 'is_counted': True, 'threads': 0}, {'stage': 'tfrecord', 'level': 1, 'is_counted': True, 'threads': 0}]
@@ -523,4 +570,4 @@ class Browser(Case):
 
 
 if __name__ == '__main__':
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])

@@ -95,8 +95,6 @@ std::string tiles_html(const RunRecord &run) {
   if (seconds > 0) tiles += tile("Examples per second", value_text(std::round(examples / seconds)), examples / seconds);
   if (seconds > 0) tiles += tile("Time of training", seconds_text(seconds), seconds);
   if (const double parameters = parameters_of(training); parameters > 0) tiles += tile("Parameters", parameters);
-  if (const double replicas = number_at(training, {"environment", "replicas"}); replicas > 0)
-    tiles += tile("Replicas", replicas);
   return tiles.empty() ? tiles : "<div class=\"tiles\">\n" + tiles + "</div>\n";
 }
 
@@ -154,7 +152,7 @@ std::string options_html(const std::vector<RunRecord> &runs) {
 }
 
 std::string environment_html(const std::vector<RunRecord> &runs) {
-  HtmlTable table("Model, batches and environment", columns_of("What", runs, {""}));
+  HtmlTable table("Model, batches and environment", columns_of("What", runs, {runs.size() == 1 ? "Value" : ""}));
   add_part(runs, "settings", table);
   add_part(runs, "environment", table);
   std::string html = table.text();

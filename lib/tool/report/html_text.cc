@@ -95,7 +95,8 @@ std::string bar_cell(double share) {
   char width[32];
   std::snprintf(width, sizeof width, "%.1f", 100 * std::clamp(share, 0.0, 1.0));
   return "<td class=\"n share\" data-value=\"" + json(share).dump() +
-         "\"><span class=\"bar\"><i style=\"width:" + width + "%\"></i></span>" + percent_text(share) + "</td>";
+         "\"><span class=\"bar\"><i style=\"width:" + width + "%\"></i></span><span class=\"percent\">" +
+         percent_text(share) + "</span>" + "</td>";
 }
 
 HtmlTable::HtmlTable(std::string_view caption, std::vector<std::string> columns) {

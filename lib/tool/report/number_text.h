@@ -10,14 +10,14 @@ namespace tutti::tool {
 
 /// "12.3 %"; of 0.123.
 std::string percent_text(double share);
-/// "1 h 3 min", "2 min 5 s", "12.3 s", "4.2 ms".
+/// "1 h 3 min", "2 min 5 s", "12.3 s", "4.20 ms", "17.0 µs".
 std::string seconds_text(double seconds);
 std::string milliseconds_text(double milliseconds);
 /// "12,345", of a number without a fraction.
 std::string whole_text(double number);
 /// "1 step", "12 steps".
 std::string counted_text(double number, const std::string &thing);
-/// Four digits that count, "0.0001234" or "1.234e-09"; whole numbers up to 15 digits as they are.
+/// Four digits that count, "0.0001234" or "1.234e-09"; from 1,000 to 15 digits the whole number.
 std::string value_text(double number);
 /// "2026-11-29 23:12 UTC"; of seconds since 1970.
 std::string date_text(double seconds);

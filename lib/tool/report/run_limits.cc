@@ -26,6 +26,20 @@ constexpr double kFewSteps = 20, kLittleSeconds = 0.2;
 // Shapes of batches from which on programs are many, and steps of each that pay for building one.
 constexpr double kManyShapes = 5, kStepsOfShape = 50;
 
+double steps_in(const json &training) { return number_at(training, {"step"}) - number_at(training, {"first_step"}); }
+
+/// How many steps the programs that are counted have served: an estimator counts on from training to training.
+double steps_since_programs(const json &trainings) {
+  double steps = 0, programs = HUGE_VAL;
+  for (auto training = trainings.rbegin(); training != trainings.rend(); ++training) {
+    const double counted = number_at(*training, {"step_report", "programs"});
+    if (counted > programs) break;
+    programs = counted;
+    steps += steps_in(*training);
+  }
+  return steps;
+}
+
 /// The figures of the newest training.
 struct Figures {
   explicit Figures(const RunRecord &run)
@@ -37,12 +51,13 @@ struct Figures {
     input = number_at(steps_report, {"input"});
     batch = number_at(training, {"settings", "batch_size"}) *
             std::max(1.0, number_at(training, {"options", "accumulation_steps", "value"}, 1));
+    steps_of_programs = steps_since_programs(run.trainings);
     // Without a step that was timed: of the whole training.
     if (steps == 0 && seconds > 0) input = number_at(training, {"input_wait_seconds"}) / seconds;
   }
 
   const json &training, &profile, &steps_report;
-  double steps = 0, replicas = 1, step_seconds = 0, seconds = 0, input = 0, batch = 0;
+  double steps = 0, replicas = 1, step_seconds = 0, seconds = 0, input = 0, batch = 0, steps_of_programs = 0;
 
   bool is_short() const { return steps < kFewSteps || steps * step_seconds < kLittleSeconds; }
   /// Is a wait of this share of steps worth a word?
@@ -120,9 +135,14 @@ void add_communication(const Figures &run, std::vector<Limit> &limits) {
       whole_text(run.replicas) + " replicas" +
       (workers > 1 ? " on " + whole_text(workers) + " workers; waiting for slower workers is part of it" : "") + ".";
   limit.figures = {{"communication", share}, {"replicas", run.replicas}, {"workers", workers}};
-  limit.advice = {"use larger batches, or more accumulation_steps: each sum of gradients then serves more rows",
-                  "set the run option gradient_dtype to bf16: half the bytes, for devices with memory of their own",
-                  "try other values of all_reduce, or fewer devices"};
+  limit.advice = {"use larger batches, or more accumulation_steps: each sum of gradients then serves more rows"};
+  if (value_at(run.training, {"execution", "shared_weights"}) == true) {
+    limit.advice.emplace_back(
+        "leave each replica a core of its own: a replica that another program interrupts holds up all others");
+  } else {
+    limit.advice.emplace_back("set the run option gradient_dtype to bf16, for half the bytes");
+    limit.advice.emplace_back("try other values of the run option all_reduce, or fewer devices");
+  }
   limits.push_back(std::move(limit));
 }
 
@@ -182,7 +202,7 @@ void add_host(const Figures &run, std::vector<Limit> &limits) {
 
 void add_programs(const Figures &run, std::vector<Limit> &limits) {
   const double programs = number_at(run.steps_report, {"programs"}), shapes = programs / run.replicas;
-  const double steps = number_at(run.training, {"step"}) - number_at(run.training, {"first_step"});
+  const double steps = run.steps_of_programs;
   if (shapes < kManyShapes || steps > kStepsOfShape * shapes) return;
   const double kept = number_at(run.training, {"options", "program_cache_size", "value"}, 16);
   const double elsewhere = run.seconds > 0 ? std::max(0.0, 1 - run.steps * run.step_seconds / run.seconds) : 0;
@@ -225,10 +245,9 @@ void add_small_batch(const Figures &run, std::vector<Limit> &limits) {
 }
 
 std::string summary_of(const Figures &run, bool is_limited) {
-  const double steps = number_at(run.training, {"step"}) - number_at(run.training, {"first_step"});
-  std::string text = "The newest training made " + counted_text(steps, "step") + " with batches of " +
-                     whole_text(run.batch) + " rows on " + counted_text(run.replicas, "replica") + " in " +
-                     seconds_text(run.seconds);
+  const double steps = steps_in(run.training);
+  std::string text = "The newest training made " + counted_text(steps, "step") + " of " + whole_text(run.batch) +
+                     " rows on " + counted_text(run.replicas, "replica") + " in " + seconds_text(run.seconds);
   if (run.step_seconds > 0) text += "; a step took " + milliseconds_text(1e3 * run.step_seconds);
   text += ".";
   if (run.is_short()) text += " That is little to go by.";

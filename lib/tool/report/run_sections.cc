@@ -97,7 +97,7 @@ std::string input_html(const RunRecord &run) {
                                                    ">Waited for consumer", ">Threads", ">Elements ready"});
   for (const json &stage : value_at(report, {"stages"})) {
     const std::string name = text_at(stage, {"stage"});
-    const auto level = static_cast<int>(std::min(number_at(stage, {"level"}), 12.0));
+    const auto level = static_cast<int>(std::clamp(number_at(stage, {"level"}), 0.0, 12.0));
     std::vector<std::string> cells = {
         "<td><span style=\"padding-left:" + std::to_string(level) + "em\">" + escaped(name) +
         (name == limit ? "</span> <span class=\"badge sure\">limits</span></td>" : "</span></td>")};
@@ -145,7 +145,7 @@ std::string profile_html(const RunRecord &run) {
   }
   const std::string text = "Profile of " + counted_text(number_at(run.profile, {"steps"}), "step") + " in " +
                            seconds_text(number_at(run.profile, {"seconds"})) +
-                           ": times are means of a step, the dearest layer first.";
+                           ": times are means of a step, the most expensive layer first.";
   return paragraph(text) + layers.text() + devices.text() + replicas.text();
 }
 
@@ -158,7 +158,7 @@ std::string memory_html(const RunRecord &run) {
                {"slots", "Optimizer's slots, each copy"},
                {"partials", "Gradients and other sums of a step"},
                {"workspace", "Intermediate results of a replica, at most"}};
-  HtmlTable table("Memory", {"What", ">Bytes"});
+  HtmlTable table("Bytes of the process, and of the model on the devices", {"What", ">Bytes"});
   const json &memory = value_at(run.last_training(), {"memory"});
   for (const auto &[key, title] : kRows)
     if (value_at(memory, {key}).is_number())
@@ -167,7 +167,8 @@ std::string memory_html(const RunRecord &run) {
 }
 
 std::string trainings_html(const RunRecord &run) {
-  HtmlTable table("Trainings", {"Ended", "Reason", ">From step", ">To step", ">Time", ">Examples per second", ">Loss"});
+  HtmlTable table("Each training in this folder",
+                  {"Ended", "Reason", ">From step", ">To step", ">Time", ">Examples per second", ">Loss"});
   std::string errors;
   for (const json &training : run.trainings) {
     const double seconds = number_at(training, {"seconds"}), examples = number_at(training, {"examples"});

@@ -46,7 +46,10 @@ std::string shaded_cell(double value, double row_sum, bool is_right) {
   const double share = row_sum > 0 ? value / row_sum : 0;
   std::snprintf(alpha, sizeof alpha, "%.3f", share > 0 ? 0.08 + 0.72 * share : 0.0);
   std::string exact = json(value).dump();
-  return "<td class=\"n " + std::string(is_right ? "right" : "wrong") + (share > 0.55 ? " dark" : "") +
+  return "<td class=\"n " + std::string(is_right ? "right" : "wrong") +
+         (share > 0.55 ? " dark"
+          : share > 0  ? ""
+                       : " zero") +
          "\" style=\"--a:" + alpha + "\" data-value=\"" + exact + "\" title=\"" + percent_text(share) + "\">" +
          escaped(value_text(value)) + "</td>";
 }

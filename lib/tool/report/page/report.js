@@ -4,13 +4,15 @@
   const runs = JSON.parse(document.getElementById("data").textContent).runs;
   const titles = {
     "loss": "Loss", "learning_rate": "Learning rate", "examples/sec": "Examples per second", "global_step/sec": "Steps per second",
-    "input_wait_fraction": "Share of time that waits for input", "memory/resident_bytes": "Memory of the process (bytes)",
+    "input_wait_fraction": "Share of time waiting for input", "memory/resident_bytes": "Memory of the process (bytes)",
     "gradient_norm": "Norm of the gradient"
   };
   const last = ["learning_rate", "examples/sec", "global_step/sec", "input_wait_fraction", "gradient_norm", "memory/resident_bytes"];
+  // Curves that no smoothing is to change.
+  const steady = ["learning_rate", "memory/resident_bytes"];
   const size = { width: 460, height: 250, left: 58, right: 12, top: 10, bottom: 38 };
   const several = runs.length > 1;
-  const state = { smoothing: 0.6, logarithmic: false };
+  const state = { smoothing: 0, logarithmic: false };
 
   const make = (name, attributes, parent, text) => {
     const isHtml = /^(div|h4|span|i|b)$/.test(name);
@@ -31,7 +33,7 @@
         const color = several ? index % 8 : kind === "training" ? 0 : 1;
         const points = curve[0].map((step, i) => ({ step, value: Number(curve[1][i]) }));
         points.sort((a, b) => a.step - b.step);
-        all.push({ name: several ? run.name + ", " + kind : kind, kind, color, points });
+        all.push({ name: several ? run.name + ", " + kind : kind, kind, color, points, isNoisy: kind === "training" && !steady.includes(tag) });
       }
     });
     return all;
@@ -64,15 +66,15 @@
         if (part * 10 ** power >= low * (1 - 1e-9) && part * 10 ** power <= high * (1 + 1e-9)) ticks.push(part * 10 ** power);
     return ticks.length > 1 ? ticks : linearTicks(low, high, 4).filter((tick) => tick > 0);
   };
-  const trimmed = (text) => text.includes(".") && !text.includes("e") ? text.replace(/\.?0+$/, "") : text;
-  const tickText = (value, spacing) => {
-    const size = Math.abs(value);
+  const digits = (spacing) => Math.max(0, Math.min(6, Math.ceil(-Math.log10(spacing || 1) - 1e-9)));
+  // `largest`: of the axis, which chooses the unit of all its numbers.
+  const tickText = (value, spacing, largest) => {
     if (value === 0) return "0";
     for (const [unit, name] of [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]])
-      if (size >= 10 * unit || (size >= unit && (unit > 1e3 || spacing >= 500)))
-        return trimmed((value / unit).toFixed(Math.max(0, Math.min(3, Math.ceil(-Math.log10(spacing / unit || 1) - 1e-9))))) + name;
-    if (size < 1e-3) return value.toExponential(Math.abs(Math.log10(size) % 1) < 1e-6 ? 0 : 1).replace("e-", "e−");
-    return trimmed(value.toFixed(Math.max(0, Math.min(6, Math.ceil(-Math.log10(spacing || 1) - 1e-9)))));
+      if (largest >= (unit > 1e3 ? unit : 1e4)) return (value / unit).toFixed(digits(spacing / unit)) + name;
+    if (largest < 1e-3) return value.toExponential(1).replace("e-", "e−");
+    if (largest >= 1e3) return value.toLocaleString("en", { maximumFractionDigits: digits(spacing) });
+    return value.toFixed(digits(spacing));
   };
   const valueText = (value) => Number.isFinite(value) ? (Number.isInteger(value) && Math.abs(value) < 1e15 ? value.toLocaleString("en") : String(Number(value.toPrecision(5)))) : String(value);
 
@@ -113,22 +115,24 @@
   const drawAxes = (svg, scale) => {
     const bottom = size.height - size.bottom, right = size.width - size.right;
     const ticks = state.logarithmic ? logarithmicTicks(scale.low, scale.high) : linearTicks(scale.low, scale.high, 4);
-    ticks.forEach((tick, i) => {
-      const spacing = state.logarithmic ? tick : Math.abs((ticks[1] || tick) - ticks[0]) || tick, y = scale.y(tick);
+    const gaps = ticks.slice(1).map((tick, i) => tick - ticks[i]), isEven = gaps.every((gap) => Math.abs(gap / gaps[0] - 1) < 1e-6);
+    for (const tick of ticks) {
+      const spacing = isEven && gaps.length ? gaps[0] : Math.abs(tick), y = scale.y(tick);
+      const largest = isEven ? Math.max(...ticks.map(Math.abs)) : Math.abs(tick);
       make("line", { class: "grid", x1: size.left, x2: right, y1: y, y2: y }, svg);
-      make("text", { x: size.left - 7, y: y + 4, "text-anchor": "end" }, svg, tickText(tick, spacing));
-    });
+      make("text", { x: size.left - 7, y: y + 4, "text-anchor": "end" }, svg, tickText(tick, spacing, largest));
+    }
     const steps = linearTicks(scale.first, scale.end, 5).filter((tick) => Number.isInteger(tick));
     for (const tick of steps) {
       make("line", { class: "axis", x1: scale.x(tick), x2: scale.x(tick), y1: bottom, y2: bottom + 4 }, svg);
-      make("text", { x: scale.x(tick), y: bottom + 17, "text-anchor": "middle" }, svg, tickText(tick, steps[1] - steps[0] || 1));
+      make("text", { x: scale.x(tick), y: bottom + 17, "text-anchor": "middle" }, svg, tickText(tick, steps[1] - steps[0] || 1, scale.end));
     }
     make("line", { class: "axis", x1: size.left, x2: right, y1: bottom, y2: bottom }, svg);
     make("text", { x: (size.left + right) / 2, y: size.height - 4, "text-anchor": "middle" }, svg, "step");
   };
 
   const drawSeries = (svg, one, scale) => {
-    const isSmooth = one.kind === "training" && state.smoothing > 0 && one.points.length > 2;
+    const isSmooth = one.isNoisy && state.smoothing > 0 && one.points.length > 2;
     const color = " s" + one.color;
     if (isSmooth) make("path", { class: "curve raw" + color, d: pathOf(one.points, scale) }, svg);
     one.shown = isSmooth ? smoothed(one.points, state.smoothing) : one.points;
@@ -167,7 +171,7 @@
     const box = svg.getBoundingClientRect(), factor = box.width / size.width, x = scale.x(anchor) * factor;
     const left = x + 12 + tip.offsetWidth > box.width ? x - 12 - tip.offsetWidth : x + 12;
     tip.style.left = Math.max(0, Math.min(left, box.width - tip.offsetWidth)) + "px";
-    tip.style.top = svg.offsetTop + 8 + "px";
+    tip.style.top = box.top - tip.parentElement.getBoundingClientRect().top + 4 + "px";
   };
   const hideValues = (chart) => { chart.tip.hidden = true; chart.marks.replaceChildren(); };
 
@@ -227,10 +231,13 @@
   addLegend(document.getElementById("legend"));
   const charts = tags.map((tag) => addChart(tag, holder));
   const slider = document.getElementById("smoothing"), box = document.getElementById("logarithmic");
-  slider.addEventListener("input", () => {
+  const smooth = () => {
     state.smoothing = Number(slider.value);
     document.getElementById("smoothed").textContent = state.smoothing.toFixed(2);
     charts.forEach(draw);
-  });
+  };
+  slider.addEventListener("input", smooth);
+  slider.value = charts.some((chart) => chart.series.some((one) => one.isNoisy && one.points.length >= 40)) ? 0.6 : 0;
+  smooth();
   box.addEventListener("change", () => { state.logarithmic = box.checked; charts.forEach(draw); });
 })();

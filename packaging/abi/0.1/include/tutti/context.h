@@ -81,7 +81,8 @@ TUTTI_API int32_t tutti_context_start_profile(tutti_context *context, const char
  * ...], "replicas": [{"replica", "steps", "step_ms", "compute_ms", "input_ms", "communication_ms", "host_ms"}, ...],
  * "layers": [{"layer", "forward_ms", "backward_ms", "update_ms", "share"}, ...], "forgotten", "text"}: shares of the
  * time from the first to the last recorded step, means over steps, the most expensive layer first, the number of events
- * that did not fit into memory, and everything as a table for people. Lent until the next call for the context.
+ * that did not fit into memory, and everything as a table for people. Written into the folder of a run as profile.json,
+ * the command "tutti report" shows it. Lent until the next call for the context.
  * TUTTI_FAILED_PRECONDITION if no profile is running. */
 TUTTI_API int32_t tutti_context_stop_profile(tutti_context *context, const char **out, tutti_error **err);
 
