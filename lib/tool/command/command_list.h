@@ -11,8 +11,11 @@ namespace tutti::tool {
 /// The command `tutti`, with all others.
 Command all_commands();
 
+Command bench_command();
 Command dataset_command();
 Command devices_command();
+Command evaluate_command();
+Command export_command();
 Command inspect_checkpoint_command();
 Command inspect_model_command();
 Command compile_command();
@@ -20,6 +23,7 @@ Command inspect_plan_command();
 Command options_command();
 Command predict_command();
 Command run_command();
+Command train_command();
 
 }  // namespace tutti::tool
 
