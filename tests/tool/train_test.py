@@ -4,6 +4,7 @@
 configurations. usage: train_test.py TUTTI HAS_ENGINE"""
 import json
 import os
+import random
 import re
 import signal
 import subprocess
@@ -111,6 +112,35 @@ class Training(RunCase):
             weights = [w + s for w, s in zip(weights, steps)]
         for got, weight in zip(read_weights(self.path('run/checkpoint-4')), weights):
             self.assert_close(got, weight)
+
+    def test_the_length_of_a_schedule_is_that_of_the_run(self):
+        config = self.write_linear(batch=48)
+        weights = []
+        for steps in ('max_steps', '4'):
+            result = self.json('train', config, '--learning-rate', f'{{polynomial: {{value: 0.1, steps: {steps}}}}}', '--steps', '4',
+                               '--set', f'run.model_dir={steps}')
+            weights.append(read_weights(self.path(result['checkpoint'])))
+        self.assertEqual(*weights)
+
+    def test_an_evaluation_of_some_batches(self):
+        result = self.json('train', self.write_linear(), '--set', 'evaluation.steps=2', '--set', 'data.evaluate.batch=3')
+        self.assertEqual(result['evaluation']['examples'], 6)
+        expected = descend(self.train_rows, 8, 5)
+        self.assert_close(result['evaluation']['loss'], plane_errors(self.test_rows[:6], expected)[0])
+
+    def test_results_with_names(self):
+        """Two outputs of an item, and results that others than the next item take."""
+        config = self.write_linear()
+        model = '[{stack: {inputs: [a, b], axis: 1}, as: both}, {split: {parts: 2, axis: 1}, as: [first, second]},' \
+                ' {sub: {a: both, b: both}, as: nothing}, {concat: {inputs: [first, second], axis: 1}}, {add: nothing},' \
+                ' {dense: {units: 1, kernel_initializer: zeros}}, {reshape: [batch]}]'
+        self.check_line(self.json('train', config, '--model', model), 8, 5)
+
+    def test_frozen_variables_stay(self):
+        result = self.json('train', self.write_linear(), '--set', 'frozen=dense/bias')
+        weights = read_weights(self.path(result['checkpoint']))
+        self.assertEqual(weights[2], 0)
+        self.assertNotEqual(weights[0], 0)
 
     def test_a_part_is_split_off(self):
         config = self.write_linear(rows=50)
@@ -242,6 +272,8 @@ class Mistakes(RunCase):
                 ('label: y', 'label: z', "wrong.yaml:5:12: data.train.label: there is no component 'z'"),
                 ('csv:', 'cvs:', "wrong.yaml:3:13: data.train.source: unknown format 'cvs', did you mean 'csv'?"),
                 ('dense: {', 'dnese: {', "wrong.yaml:11:5: model[1]: unknown layer 'dnese', did you mean 'dense'?"),
+                ('axis: 1', 'axis: 1}\n    relu: {', "model[0]: one layer stands here, 'stack'; 'relu' is another one"),
+                ('[a, b], axis: 1}', '[a, b]}\n    axis: 1', "wrong.yaml:11:5: model[0]: 'axis' is an argument of stack: write stack: {axis: ...}"),
                 ('units: 1', 'unit: 1', "wrong.yaml:11:13: model[1].dense: unknown key 'unit', did you mean 'units'?"),
                 ('units: 1', 'units: one', "wrong.yaml:11:20: model[1].dense.units: expected an integer, got 'one'"),
                 ('units: 1', 'units: 1.5', "model[1].dense.units: expected an integer, got '1.5'"),
@@ -253,7 +285,9 @@ class Mistakes(RunCase):
                  'wrong.yaml:11:5: model[1].conv2d: ', 'got [batch, 2]'),
                 ('dense: {units: 1, kernel_initializer: zeros}', 'dense', "'units' of dense is missing: an integer"),
                 ('dense: {units: 1, kernel_initializer: zeros}', 'add: skip', "there is no value 'skip'"),
-                ('axis: 1', 'axis: 1}\n    sa: x\n  - relu: {', 'model[0]: '),
+                ('axis: 1', 'axis: 1}\n    sa: x\n  - relu: {', "model[0]: unknown key 'sa'; known: as"),
+                ('axis: 1', 'axis: 1}\n    as: [one, two]\n  - relu: {', "model[0].as: there is no result for the name 'two'"),
+                ('run: {', 'run: {steps: 3, ', 'set only one of them'),
                 ('inputs: [a, b]', 'inputs: [a, c]', "model[0].stack.inputs[1]: there is no value 'c'; known: a, b, y"),
                 ('mean_squared_error', 'mean_sqared_error', "unknown loss 'mean_sqared_error', did you mean 'mean_squared_error'?"),
                 ('[mean_absolute_error]', '[acuracy]', "metrics[0]: unknown metric 'acuracy', did you mean 'accuracy'?"),
@@ -297,6 +331,31 @@ class Mistakes(RunCase):
             done = self.call(*words)
             self.assertEqual(done.returncode, 1)
             self.assertIn(needle, done.stderr)
+
+
+class Damaged(RunCase):
+    def test_no_text_ends_the_command_otherwise(self):
+        """Configurations of which letters are missing, doubled or others are refused, or are good ones."""
+        with open(self.write_linear(), 'rb') as file:
+            text = file.read()
+        draw = random.Random(1)
+        for _ in range(120):
+            wrong = bytearray(text)
+            for _ in range(draw.randrange(1, 4)):
+                at = draw.randrange(len(wrong))
+                letter = draw.choice(b'{}[]:,-#&*!|>\'"%@` \n\tab01\x00\xff')
+                draw.choice([lambda: wrong.__delitem__(at), lambda: wrong.insert(at, letter), lambda: wrong.__setitem__(at, letter)])()
+            with open(self.path('wrong.yaml'), 'wb') as file:
+                file.write(wrong[:draw.randrange(len(wrong))] if draw.random() < 0.2 else wrong)
+            done = subprocess.run([TUTTI, 'train', 'wrong.yaml', '--quiet', '--steps', '1', '--set', 'run.model_dir='],
+                                  cwd=self.folder, env=environment(), capture_output=True, timeout=60, check=False)
+            self.assertIn(done.returncode, (0, 1, 2), (bytes(wrong), done.stderr))
+            self.assertEqual(done.returncode == 0, not done.stderr, done.stderr)
+
+    def test_deep_and_large_texts(self):
+        for text in ('[' * 100000, '{a: ' * 100000, 'a: &a [' + 'x, ' * 10 + ']\nb: &b [*a, *a, *a]\n',
+                     '\n'.join(f'k{i}: &k{i} [{", ".join([f"*k{i - 1}"] * 10 if i else ["x"] * 10)}]' for i in range(12))):
+            self.refused('train', self.write('deep.yaml', text))
 
 
 class Help(RunCase):

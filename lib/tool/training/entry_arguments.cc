@@ -65,22 +65,28 @@ void make_map(ConfigNode &node) {
   node = std::move(map);
 }
 
+/// Two keys where one names the entry: arguments on the level of the name, a second entry, or a typing error.
+[[noreturn]] void refuse_second(const ConfigNode &node, const ConfigMember &first, const ConfigMember &second,
+                                const EntryPlace &place, const std::vector<std::string> &beside) {
+  const RegistryEntry *const entry = find_entry(place.kinds, first.key);
+  if (entry != nullptr && entry->signature.find(second.key) != nullptr) {
+    refuse_key(node, second,
+               "'" + second.key + "' is an argument of " + first.key + ": write " + first.key + ": {" + second.key +
+                   ": ...}, or indent it further");
+  }
+  if (!beside.empty() && find_entry(place.kinds, second.key) == nullptr)
+    refuse_key(node, second, "unknown key '" + second.key + "'" + nearest_or_all(second.key, beside));
+  refuse_key(node, second,
+             "one " + place.what + " stands here, '" + first.key + "'; '" + second.key + "' is another one");
+}
+
 ConfigMember &the_member(ConfigNode &node, const EntryPlace &place, const std::vector<std::string> &beside) {
   const std::string form = "expected a " + place.what + " as NAME or NAME: {...}, got ";
   if (!node.is_map()) refuse(node, form + described(node));
   ConfigMember *found = nullptr;
   for (ConfigMember &member : node.members) {
     if (is_among(member.key, beside)) continue;
-    if (found != nullptr) {
-      // A typing error in one of the keys beside it, or the arguments on the level of the name.
-      std::vector<std::string> known = beside;
-      const std::string meant = did_you_mean(member.key, known);
-      refuse_key(node, member,
-                 meant.empty() ? "one " + place.what + " stands here, '" + found->key + "'; '" + member.key +
-                                     "' is a second one: are its arguments in braces, as in " + found->key + ": {" +
-                                     member.key + ": ...}?"
-                               : "unknown key '" + member.key + "'" + meant);
-    }
+    if (found != nullptr) refuse_second(node, *found, member, place, beside);
     found = &member;
   }
   if (found == nullptr) refuse(node, form + "none");

@@ -23,7 +23,7 @@ void EntryWriter::check(const ConfigNode &node) const {
 
 tutti_value EntryWriter::value_of(const ConfigNode &node, const EntryPlace &place, int32_t dtype) const {
   if (is_number(node)) return tutti_graph_constant(graph_, dtype != 0 ? dtype : TUTTI_DTYPE_F32, number_of(node));
-  if (node.is_map()) return write(node, nested_place(place), no_input);
+  if (node.is_map()) return write(node, nested_place(place), no_input).front();
   const std::vector<tutti_value> values = named_(node);
   if (values.size() != 1)
     refuse(node, "'" + node.text + "' stands for " + std::to_string(values.size()) + " values, expected one");
@@ -73,8 +73,8 @@ std::vector<tutti_value> EntryWriter::inputs_of(const OpSignature &signature, co
   return inputs;
 }
 
-tutti_value EntryWriter::write(const ConfigNode &node, const EntryPlace &place, const Unwritten &unwritten,
-                               const std::vector<std::string> &beside) const {
+std::vector<tutti_value> EntryWriter::write(const ConfigNode &node, const EntryPlace &place, const Unwritten &unwritten,
+                                            const std::vector<std::string> &beside, size_t outputs) const {
   const ConfigMember &member = entry_member(node, beside);
   const OpSignature &signature = entry_of(member, place.kinds).signature;
   const std::vector<tutti_value> inputs = inputs_of(signature, place, member.value, unwritten);
@@ -83,9 +83,10 @@ tutti_value EntryWriter::write(const ConfigNode &node, const EntryPlace &place, 
     tutti_graph_add_input(graph_, input);
   for (const OpAttribute &attribute : signature.attributes)
     set_attribute(attribute, *member.value.find(attribute.name));
-  const tutti_value value = tutti_graph_end(graph_, nullptr, 0);
+  std::vector<tutti_value> values(outputs, tutti_no_value());
+  values[0] = tutti_graph_end(graph_, values.data() + 1, static_cast<int64_t>(outputs) - 1);
   check(member.value);
-  return value;
+  return values;
 }
 
 void EntryWriter::set_attribute(const OpAttribute &attribute, const ConfigNode &value) const {

@@ -23,9 +23,9 @@ class EntryWriter {
 
   EntryWriter(Graph graph, Named named) : graph_(graph), named_(std::move(named)) {}
 
-  /// The entry's first output. What the library refuses is a UsageError with the place of the node.
-  tutti_value write(const ConfigNode &node, const EntryPlace &place, const Unwritten &unwritten,
-                    const std::vector<std::string> &beside = {}) const;
+  /// The entry's first `outputs` outputs. What the library refuses is a UsageError with the place of the node.
+  std::vector<tutti_value> write(const ConfigNode &node, const EntryPlace &place, const Unwritten &unwritten,
+                                 const std::vector<std::string> &beside = {}, size_t outputs = 1) const;
   /// The value of an input as configurations write it; 0 = the type of numbers is f32.
   tutti_value value_of(const ConfigNode &node, const EntryPlace &place, int32_t dtype = 0) const;
   /// Throws a UsageError with this place if the graph has an error.

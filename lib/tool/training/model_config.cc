@@ -39,8 +39,10 @@ void complete_layers(ConfigNode &layers) {
   if (layers.is_map() || layers.is_scalar()) layers = zoo_layers(layers);
   if (!layers.is_list()) refuse(layers, "expected a list of layers or a model of the zoo, got " + described(layers));
   if (layers.items.empty()) refuse(layers, "expected at least one layer");
-  for (ConfigNode &layer : layers.items)
+  for (ConfigNode &layer : layers.items) {
     complete_entry(layer, layer_place(), kBesideLayers);
+    texts_in(layer, "as");
+  }
 }
 
 void complete_outputs(ConfigNode &outputs) {
@@ -85,17 +87,23 @@ class ModelWriter {
   void write_layers() {
     for (const ConfigNode &layer : config_.find("model")->items) {
       const ConfigNode &arguments = entry_member(layer, kBesideLayers).value;
-      last_ = writer_.write(
+      const std::vector<std::string> names = texts_in(layer, "as");
+      const std::vector<tutti_value> outputs = writer_.write(
           layer, layer_place(),
           [&](const OpInput &input, size_t index) {
             return index > 0 || input.is_optional ? tutti_no_value() : previous(arguments);
           },
-          kBesideLayers);
+          kBesideLayers, std::max<size_t>(1, names.size()));
+      last_ = outputs.front();
       has_last_ = true;
-      const ConfigNode *const name = layer.find("as");
-      if (name != nullptr && !results_.emplace(text_of(*name), last_).second)
-        refuse(*name, "the name '" + name->text + "' is given to another result before");
+      for (size_t i = 0; i < names.size(); ++i)
+        give_name(*layer.find("as"), names[i], outputs[i]);
     }
+  }
+  void give_name(const ConfigNode &node, const std::string &name, tutti_value value) {
+    if (value.id <= 0) refuse(node, "there is no result for the name '" + name + "'");
+    if (!results_.emplace(name, value).second)
+      refuse(node, "the name '" + name + "' is given to another result before");
   }
 
   /// The result before, or the only feature.
@@ -158,9 +166,8 @@ class ModelWriter {
     tutti_value sum = tutti_no_value();
     for (const ConfigNode &loss : config_.find("loss")->items) {
       const ConfigNode &arguments = entry_member(loss).value;
-      const tutti_value value = writer_.write(loss, loss_place(), [&](const OpInput &input, size_t index) {
-        return example_input(input, index, arguments);
-      });
+      const auto input_of = [&](const OpInput &input, size_t index) { return example_input(input, index, arguments); };
+      const tutti_value value = writer_.write(loss, loss_place(), input_of).front();
       sum = sum.id == 0 ? value : tutti_add(graph_, sum, value);
       writer_.check(arguments);
     }

@@ -11,7 +11,8 @@
 //   optimizer: {adam: {learning_rate: 0.001}}
 //
 // Each item of `model` has the result of the item before it as its first input, the first item the feature. With
-// `as: NAME` its own result gets a name, by which other items take it: `- add: skip`. `outputs` maps names of
+// `as: NAME` its own result gets a name, by which other items take it: `- add: skip`; `as: [y, state]` names several.
+// `outputs` maps names of
 // predictions to values; without it the last result has the name that the loss gives to its first input, and where that
 // are logits of classes, `class` is the largest.
 #ifndef TUTTI_TOOL_TRAINING_MODEL_CONFIG_H_

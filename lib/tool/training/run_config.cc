@@ -21,6 +21,7 @@ namespace {
 namespace filesystem = std::filesystem;
 
 constexpr int64_t kProfiledSteps = 50;
+constexpr char kMaxSteps[] = "max_steps";
 constexpr char kHead[] = "# The configuration of this run, with every default and what the command line has set.\n";
 /// Checkpoints every ten minutes are the default where neither is set.
 const std::vector<std::string> kOpenOptions = {"save_checkpoints_steps", "save_checkpoints_secs"};
@@ -78,8 +79,23 @@ void complete_sections(ConfigNode &config) {
   check_keys(profile, {"steps", "trace"});
   complete_number(profile, "steps", kProfiledSteps);
   text_in(profile, "trace");
-  if (const ConfigNode *const weights = config.find("weights")) text_of(*weights);
+  if (ConfigNode *const weights = config.find("weights"))
+    weights->text = filesystem::absolute(text_of(*weights)).lexically_normal().string();
   texts_in(config, "frozen");
+}
+
+/// "max_steps" in the place of a number is that of the run.
+void set_max_steps(const ConfigNode &config, ConfigNode &node) {
+  if (node.is_scalar() && !node.is_quoted && node.text == kMaxSteps) {
+    const ConfigNode *const run = config.find("run");
+    const ConfigNode *const steps = run == nullptr ? nullptr : run->find(kMaxSteps);
+    if (steps == nullptr || !is_integer(*steps)) refuse(node, "max_steps stands for run.max_steps, which is not set");
+    node.text = steps->text;
+  }
+  for (ConfigNode &item : node.items)
+    set_max_steps(config, item);
+  for (ConfigMember &member : node.members)
+    set_max_steps(config, member.value);
 }
 
 /// A secret is not left in a file.
@@ -129,6 +145,9 @@ void complete_config(ConfigNode &config, const std::string &name) {
   keys.insert(keys.begin() + 1, of_model.begin(), of_model.end());
   check_keys(config, keys);
   complete_data(config);
+  for (const char *const key : {"optimizer", "parameters"}) {
+    if (ConfigNode *const node = config.find(key)) set_max_steps(config, *node);
+  }
   complete_model(config);
   complete_devices(config);
   complete_run(config, name);
@@ -184,6 +203,8 @@ Estimator ConfiguredEstimator::make(const std::shared_ptr<Shared> &shared, const
     estimator.set_trainable(pattern, false);
   return estimator;
 }
+
+bool ConfiguredEstimator::is_wrong() const { return shared_->wrong.has_value(); }
 
 void ConfiguredEstimator::throw_wrong() const {
   if (shared_->wrong) throw UsageError(*shared_->wrong);

@@ -67,6 +67,9 @@ class ConfiguredEstimator {
     }
   }
 
+  /// Whether the model function has refused the configuration.
+  bool is_wrong() const;
+
  private:
   void throw_wrong() const;
 

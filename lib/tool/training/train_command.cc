@@ -42,7 +42,7 @@ class Training {
         is_first_(strategy_.worker_index() == 0),
         folder_(model_dir_of(config)),
         record_(config, context_, is_first_ ? folder_ : "") {
-    if (has_data(config, "evaluate")) evaluation_ = open_data(config, "evaluate", context_);
+    if (has_data(config, "evaluate")) evaluation_ = first_batches(open_data(config, "evaluate", context_));
   }
 
   int run() {
@@ -54,8 +54,11 @@ class Training {
     const Result result = estimator.told([&](Estimator &trained) {
       try {
         return train(trained);
-      } catch (...) {
-        if (is_new && is_first_ && record_.first_step() < 0) remove_empty_folder();
+      } catch (const Error &error) {
+        if (record_.first_step() >= 0) throw;
+        if (is_new && is_first_) remove_empty_folder();
+        // What does not go together, such as two limits.
+        if (error.code() == TUTTI_INVALID_ARGUMENT && !estimator.is_wrong()) throw UsageError{error.what(), false};
         throw;
       }
     });
@@ -65,6 +68,14 @@ class Training {
   }
 
  private:
+  /// Of as many as an evaluation shall read.
+  Dataset first_batches(const Dataset &data) const {
+    const int64_t steps = integer_in(*config_.find("evaluation"), "steps", 0);
+    if (steps == 0) return data;
+    Pipeline pipeline(context_);
+    return pipeline.dataset(data).take(steps).build();
+  }
+
   void begin_with_weights(ConfiguredEstimator &estimator) const {
     const std::string weights = text_in(config_, "weights");
     if (weights.empty() || !resumed_from_.empty()) return;
@@ -162,7 +173,8 @@ std::string details() {
     text += "  " + model + "\n";
   return text +
          "\nloss, metrics, optimizer: entries of the library by name, with their attributes; a learning rate is a "
-         "number or a schedule, as in {cosine: {value: 0.1, steps: 1000}}. parameters lists group and constraint "
+         "number or a schedule, as in {cosine: {value: 0.1, steps: max_steps}}, where max_steps is that of run. "
+         "parameters lists group and constraint "
          "entries, frozen patterns of variables, outputs names of predictions, weights a checkpoint to begin with.\n\n"
          "strategy is auto, one_device, mirrored, central_storage or multi_worker; context has the options of that "
          "schema, and run those of the schemas run and train ('tutti options'). evaluation: {every_steps: N} says when "
