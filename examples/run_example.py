@@ -7,6 +7,7 @@
   run_example.py hard_examples PROGRAM
   run_example.py rare_class PROGRAM
   run_example.py normalization PROGRAM
+  run_example.py configuration TUTTI FILE.yaml      a few steps on Debian's data where they are, else as below
   run_example.py fashion_mnist PROGRAM [TUTTI]  on a small data set of the same form, made here: a bright square per
                                                 class; with the command `tutti`, also the report of the run
 """
@@ -90,6 +91,43 @@ def check_fashion_mnist(program, tutti=None):
             check_report(output, tutti, result)
 
 
+def idx_files(folder, prefix):
+    return [os.path.join(folder, f"{prefix}-{part}-ubyte.gz") for part in ("images-idx3", "labels-idx1")]
+
+
+def check_configuration(program, configuration):
+    with tempfile.TemporaryDirectory() as work:
+        folder = "/usr/share/datasets/fashion-mnist"
+        if not os.path.isdir(folder):
+            folder = work
+            draw = random.Random(1)
+            write_images(work, "train", 4000, draw)
+            write_images(work, "t10k", 1000, draw)
+        run = os.path.join(work, "run")
+        train, test = idx_files(folder, "train"), idx_files(folder, "t10k")
+        done = subprocess.run(
+            [program, "train", configuration, "--steps", "60", "--batch", "64", "--model-dir", run, "--json", "--set",
+             f"data.train.source={json.dumps(train)}", "--set", "data.train.take=4000", "--set",
+             f"data.evaluate={json.dumps({'source': test, 'take': 1000})}", "--set", "evaluation.every_steps=30"],
+            stdout=subprocess.PIPE, text=True, check=True)
+        result = json.loads(done.stdout)
+        print(done.stdout)
+        if (result["training"]["step"], result["evaluation"]["examples"]) != (60, 1000):
+            sys.exit("it has not trained 60 steps, or not evaluated 1,000 images")
+        if not 0.6 < result["evaluation"]["metrics"]["accuracy"] <= 1:
+            sys.exit("it has not learnt what is in the images")
+        predictions = os.path.join(work, "classes.csv")
+        subprocess.run([program, "predict", run, test[0], predictions, "--first", "1000"], check=True)
+        with gzip.open(test[1]) as file:
+            labels = file.read()[8:1008]
+        with open(predictions, encoding="utf-8") as file:
+            header, *rows = (line.strip().split(",") for line in file)
+        column = header.index("class")
+        right = sum(int(row[column]) == label for row, label in zip(rows, labels))
+        if len(rows) != 1000 or abs(right / 1000 - result["evaluation"]["metrics"]["accuracy"]) > 1e-6:
+            sys.exit(f"{right} of {len(rows)} predictions are right, which is not the accuracy")
+
+
 def check_hello(program):
     line = last_line([program])
     if not re.fullmatch(r"step 100, loss 0\.\d+", line):
@@ -140,6 +178,6 @@ def check_normalization(program):
 
 if __name__ == "__main__":
     check = {"hello": check_hello, "driven_training": check_driven_training, "hard_examples": check_hard_examples,
-             "fashion_mnist": check_fashion_mnist, "rare_class": check_rare_class,
+             "fashion_mnist": check_fashion_mnist, "configuration": check_configuration, "rare_class": check_rare_class,
              "normalization": check_normalization}
     check[sys.argv[1]](*sys.argv[2:])

@@ -96,7 +96,7 @@ build_release() {
         cd "$release/source"
         meson setup ../build --native-file packaging/release.ini --prefix=/tutti --libdir=lib --unity=on \
             -Dunity_size=24 -Dtests=disabled -Dbench=disabled -Dgo=disabled -Djava=enabled -Dcsharp=enabled -Dcpu=enabled \
-            -Dgloo=enabled -Dhttp=enabled -Djpeg=enabled -Dpng=enabled -Dcuda="$cuda" -Dhip=disabled \
+            -Dgloo=enabled -Dhttp=enabled -Djpeg=enabled -Dpng=enabled -Dyaml=enabled -Dcuda="$cuda" -Dhip=disabled \
             -Dpkgconfig.relocatable=true ${TUTTI_GPU_ARCHITECTURES:+"-Dgpu_architectures=$TUTTI_GPU_ARCHITECTURES"}
         ninja -C ../build
         DESTDIR="$release/root" meson install -C ../build --no-rebuild --quiet --strip

@@ -12,7 +12,7 @@ packages_of() {
     build)
         echo build-essential meson ninja-build pkg-config python3 python3-yaml
         echo libdnnl-dev libhwy-dev libprotozero-dev nlohmann-json3-dev zlib1g-dev
-        echo libcli11-dev
+        echo libcli11-dev libyaml-cpp-dev
         echo libjpeg62-turbo-dev libspng-dev
         echo libcurl4-openssl-dev
         echo libgloo-dev

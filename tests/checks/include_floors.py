@@ -90,11 +90,13 @@ SUBFLOORS = {
     "tool": {
         "console": 0,
         "command": 1,
+        "config": 1,
         "dataset": 2,
         "documentation": 2,
         "report": 2,
         "model": 3,
-        "program": 4,
+        "training": 4,
+        "program": 5,
     },
 }
 # Folders that are programs and modules of their own: they use the public headers only.

@@ -19,13 +19,16 @@ PREPARATION = ['--map', '--select', '--shuffle', '--seed']
 SOURCE = ['--format', '--set', '--feature']
 # Each command with its options, beside --help.
 COMMANDS = {
+    'bench': ['--batch', '--devices', '--seconds', '--set', '--json'],
     'compile': ['--for', '--pjrt-plugin', '--rows', '--json'],
     'dataset inspect': ['--first', '--sheet', '--json', *PREPARATION, *SOURCE],
     'dataset stats': ['--first', '--json', *PREPARATION, *SOURCE],
     'dataset convert': ['--first', '--shards', '--compression', *PREPARATION, *SOURCE],
     'dataset vocabulary': ['--of', '--most', '--least', '--memory-bytes', '--first', '--json', *PREPARATION, *SOURCE],
     'devices': ['--json'],
+    'evaluate': ['--data', '--steps', '--devices', '--batch', '--set', '--json'],
     'explain': ['--json'],
+    'export': ['--raw-weights'],
     'inspect checkpoint': ['--json'],
     'inspect model': ['--json'],
     'inspect plan': ['--rows', '--time', '--threads', '--determinism', '--precision', '--json'],
@@ -33,6 +36,8 @@ COMMANDS = {
     'predict': ['--batch', '--backend', '--devices', '--first', *PREPARATION, *SOURCE],
     'report': ['-o', '--output'],
     'run': ['-n'],
+    'train': ['--model-dir', '--data', '--label', '--model', '--loss', '--metrics', '--optimizer', '--steps', '--learning-rate',
+              '--devices', '--batch', '--set', '--json', '--quiet'],
     'version': [],
     'help': [],
 }

@@ -11,8 +11,11 @@ namespace tutti::tool {
 /// The command `tutti`, with all others.
 Command all_commands();
 
+Command bench_command();
 Command dataset_command();
 Command devices_command();
+Command evaluate_command();
+Command export_command();
 Command explain_command();
 Command inspect_checkpoint_command();
 Command inspect_model_command();
@@ -22,6 +25,7 @@ Command options_command();
 Command predict_command();
 Command report_command();
 Command run_command();
+Command train_command();
 
 }  // namespace tutti::tool
 

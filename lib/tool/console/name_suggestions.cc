@@ -38,6 +38,15 @@ std::string did_you_mean(const std::string &name, const std::vector<std::string>
   return nearest == nullptr ? "" : ", did you mean '" + *nearest + "'?";
 }
 
+std::string nearest_or_all(const std::string &name, const std::vector<std::string> &names) {
+  const std::string meant = did_you_mean(name, names);
+  return !meant.empty() ? meant : "; known: " + (names.empty() ? "none" : listed(names));
+}
+
+bool is_among(const std::string &name, const std::vector<std::string> &names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 std::string listed(const std::vector<std::string> &names) {
   std::string text;
   for (const std::string &name : names)

@@ -11,6 +11,9 @@ namespace tutti::tool {
 
 /// ", did you mean 'resize'?" when one of the names is near; else "".
 std::string did_you_mean(const std::string &name, const std::vector<std::string> &names);
+/// The same, or "; known: a, b, c" when none is near.
+std::string nearest_or_all(const std::string &name, const std::vector<std::string> &names);
+bool is_among(const std::string &name, const std::vector<std::string> &names);
 /// "a, b, c".
 std::string listed(const std::vector<std::string> &names);
 /// "a, b or c".

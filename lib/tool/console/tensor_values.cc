@@ -71,6 +71,26 @@ bool is_floating(int32_t dtype) {
   return dtype == TUTTI_DTYPE_F32 || dtype == TUTTI_DTYPE_F64 || dtype == TUTTI_DTYPE_F16 || dtype == TUTTI_DTYPE_BF16;
 }
 
+int64_t dtype_bytes(int32_t dtype) {
+  switch (dtype) {
+    case TUTTI_DTYPE_F64:
+    case TUTTI_DTYPE_I64:
+    case TUTTI_DTYPE_U64:
+      return 8;
+    case TUTTI_DTYPE_F32:
+    case TUTTI_DTYPE_I32:
+    case TUTTI_DTYPE_U32:
+      return 4;
+    case TUTTI_DTYPE_F16:
+    case TUTTI_DTYPE_BF16:
+    case TUTTI_DTYPE_I16:
+    case TUTTI_DTYPE_U16:
+      return 2;
+    default:
+      return dtype == TUTTI_DTYPE_BYTES ? 0 : 1;
+  }
+}
+
 void read_numbers(const Tensor &tensor, std::vector<double> &numbers) {
   numbers.resize(static_cast<size_t>(tensor.element_count()));
   switch (tensor.dtype()) {

@@ -18,6 +18,8 @@ const char *dtype_name(int32_t dtype);
 std::string shape_text(const Tensor &tensor);
 bool is_bytes(const Tensor &tensor);
 bool is_floating(int32_t dtype);
+/// Of an element; 0 for bytes, which have a length each.
+int64_t dtype_bytes(int32_t dtype);
 /// All elements as numbers, in row-major order; 64-bit integers are rounded. Not for bytes.
 void read_numbers(const Tensor &tensor, std::vector<double> &numbers);
 /// Element `index` of a tensor of bytes; lent while the tensor lives.

@@ -21,14 +21,6 @@ constexpr int64_t kAutomatic = 0;
 
 using Kind = Expression::Kind;
 
-/// 0 when there is no type of this name.
-int32_t find_dtype(const std::string &name) {
-  for (int32_t dtype = TUTTI_DTYPE_F32; dtype <= TUTTI_DTYPE_BYTES; ++dtype) {
-    if (name == dtype_name(dtype)) return dtype;
-  }
-  return 0;
-}
-
 /// Can a value of the type be this number?
 bool holds(int32_t dtype, const Expression &literal) {
   const auto within = [&](double least, double most) {

@@ -2,8 +2,10 @@
 #include "tool/dataset/op_signature.h"
 
 #include <algorithm>
+#include <tutti/tutti.hpp>
 
 #include "tool/console/name_suggestions.h"
+#include "tool/console/tensor_values.h"
 
 namespace tutti::tool {
 
@@ -75,6 +77,13 @@ std::string expected(const OpAttribute &attribute) {
       return "a type such as \"f32\"";
   }
   return "";
+}
+
+int32_t find_dtype(const std::string &name) {
+  for (int32_t dtype = TUTTI_DTYPE_F32; dtype <= TUTTI_DTYPE_BYTES; ++dtype) {
+    if (name == dtype_name(dtype)) return dtype;
+  }
+  return 0;
 }
 
 }  // namespace tutti::tool

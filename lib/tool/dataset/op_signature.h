@@ -28,6 +28,7 @@ struct OpAttribute {
   AttributeKind kind;
   bool is_required;
   std::vector<std::string> values;  // of an enumeration
+  std::string default_json{};       // "" = it has none
 };
 
 struct OpSignature {
@@ -53,6 +54,9 @@ const OpSignature *find_op(const std::string &name);
 
 /// What a value of the attribute looks like: "a list of integers", "one of bilinear, nearest, area".
 std::string expected(const OpAttribute &attribute);
+
+/// TUTTI_DTYPE_... by its name, "f32"; 0 when there is no type of this name.
+int32_t find_dtype(const std::string &name);
 
 }  // namespace tutti::tool
 

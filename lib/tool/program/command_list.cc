@@ -64,7 +64,7 @@ Command documentation_command() {
 }  // namespace
 
 Command all_commands() {
-  Command all("", "looks into datasets and trained models, predicts, and starts workers");
+  Command all("", "trains models, looks into them and into datasets, predicts, and starts workers");
   all.set_details(
       "The exit status is 0 when the command has done its work, 1 when it failed, and 2 when its arguments are wrong.");
   const auto is_version = std::make_shared<bool>(false);
@@ -73,9 +73,9 @@ Command all_commands() {
     if (!*is_version) throw UsageError{"no command given"};
     return print_version();
   });
-  for (auto make :
-       {compile_command, dataset_command, devices_command, explain_command, inspect_command, options_command,
-        predict_command, report_command, run_command, version_command, help_command, documentation_command})
+  for (auto make : {bench_command, compile_command, dataset_command, devices_command, evaluate_command, explain_command,
+                    export_command, inspect_command, options_command, predict_command, report_command, run_command,
+                    train_command, version_command, help_command, documentation_command})
     all.add(make());
   return all;
 }

@@ -13,11 +13,12 @@
 #include "tool/command/command_list.h"
 #include "tool/console/progress.h"
 #include "tool/console/table.h"
-#include "tool/console/tensor_values.h"
-#include "tool/console/text_file.h"
 #include "tool/console/usage_error.h"
 #include "tool/dataset/dataset_source.h"
 #include "tool/dataset/preparation.h"
+#include "tool/training/data_config.h"
+#include "tool/training/prediction_file.h"
+#include "tool/training/run_config.h"
 
 namespace tutti::tool {
 
@@ -36,9 +37,8 @@ void take_paths(PredictRequest &request, const std::vector<std::string> &words) 
   request.model = words.front();
   request.target = words.back();
   request.source.paths.assign(words.begin() + 1, words.end() - 1);
-  const std::string &target = request.target;
-  if (target.size() < 4 || target.compare(target.size() - 4, 4, ".csv") != 0)
-    throw UsageError{"predict writes .csv, got '" + target + "'"};
+  if (!is_prediction_file(request.target))
+    throw UsageError{"predict writes .csv or .jsonl, got '" + request.target + "'"};
 }
 
 /// Of the processes that a launcher has started, or all devices of this one.
@@ -57,66 +57,6 @@ Dataset batches_of(const PredictRequest &request, const SourceRequest &source, c
   if (request.first >= 0) pipeline.take(request.first);
   return pipeline.batch(request.batch).build();
 }
-
-/// One output of a batch, as columns.
-struct Columns {
-  Tensor tensor;
-  std::vector<double> numbers;  // where it is floating
-  int64_t width = 1;
-
-  Columns(Tensor of_batch, int64_t rows) : tensor(std::move(of_batch)), width(tensor.element_count() / rows) {
-    if (is_floating(tensor.dtype())) read_numbers(tensor, numbers);
-  }
-  std::string text(int64_t index) const {
-    if (!is_floating(tensor.dtype())) return value_text(tensor, index);
-    return exact_number(numbers[static_cast<size_t>(index)], tensor.dtype());
-  }
-};
-
-class PredictionFile {
- public:
-  PredictionFile(const std::string &path, std::vector<std::string> outputs)
-      : file_(path), outputs_(std::move(outputs)) {}
-
-  void add(const Batch &batch) {
-    std::vector<Columns> all;
-    for (const std::string &name : outputs_)
-      all.emplace_back(batch.output(name.c_str()), batch.row_count());
-    write_header(all);
-    std::string lines;
-    for (int64_t row = 0; row < batch.row_count(); ++row) {
-      std::string line;
-      for (const Columns &columns : all) {
-        for (int64_t i = 0; i < columns.width; ++i)
-          line += "," + columns.text(row * columns.width + i);
-      }
-      lines += line.substr(1) + "\r\n";
-    }
-    file_.write(lines);
-  }
-  void close() {
-    write_header({});
-    file_.close();
-  }
-
- private:
-  /// Without rows: nobody knows how many numbers an output has.
-  void write_header(const std::vector<Columns> &all) {
-    if (has_header_) return;
-    std::string line;
-    for (size_t o = 0; o < outputs_.size(); ++o) {
-      const int64_t width = o < all.size() ? all[o].width : 1;
-      for (int64_t i = 0; i < width; ++i)
-        line += "," + outputs_[o] + (width > 1 ? "_" + std::to_string(i) : "");
-    }
-    file_.write(line.substr(1) + "\r\n");
-    has_header_ = true;
-  }
-
-  TextFile file_;
-  const std::vector<std::string> outputs_;
-  bool has_header_ = false;
-};
 
 std::vector<std::string> outputs_of(const Predictor &predictor) {
   const nlohmann::json signature = nlohmann::json::parse(tutti_predictor_get_signature(predictor));
@@ -142,6 +82,23 @@ SourceRequest typed_source(const PredictRequest &request, const Predictor &predi
   return source;
 }
 
+/// Examples are prepared for the model of a run as they were for its training, unless options say otherwise.
+void prepare_as_trained(PredictRequest &request) {
+  const SourceRequest &source = request.source;
+  const bool is_told = !request.preparation.maps.empty() || !request.preparation.selected.empty() ||
+                       !source.settings.empty() || !source.features.empty();
+  if (is_told || !is_run_folder(request.model)) return;
+  ConfigNode config = read_config(request.model);
+  complete_config(config, "");
+  UnlabelledData data = unlabelled_data(config, has_data(config, "evaluate") ? "evaluate" : "train");
+  request.preparation.maps = std::move(data.preparation.maps);
+  request.preparation.selected = std::move(data.preparation.selected);
+  if (source.format.empty() && format_of(source) == "text_lines") request.source.format = data.source.format;
+  if (format_of(source) != data.source.format) return;
+  request.source.settings = std::move(data.source.settings);
+  request.source.features = std::move(data.source.features);
+}
+
 int predict_dataset(const PredictRequest &request) {
   Options devices("context");
   devices.set("backend", request.backend);
@@ -152,7 +109,7 @@ int predict_dataset(const PredictRequest &request) {
   const Predictor predictor(request.model, strategy, context);
   const Dataset dataset = batches_of(request, typed_source(request, predictor), context);
   std::unique_ptr<PredictionFile> file;
-  if (strategy.worker_index() == 0) file = std::make_unique<PredictionFile>(request.target, outputs_of(predictor));
+  if (strategy.worker_index() == 0) file = make_prediction_file(request.target, outputs_of(predictor));
   int64_t rows = 0;
   {
     PredictionStream stream(predictor, dataset);
@@ -176,16 +133,21 @@ Command predict_command() {
   const auto request = std::make_shared<PredictRequest>();
   Command command("predict", "writes what a trained model predicts for files of examples");
   command.set_details(
-      "The file has a line for each example, in the order of the source. Under 'tutti run' and other launchers the "
+      "The file has a line for each example, in the order of the source. Where the model is the folder of a run "
+      "('tutti train'), its configuration says how examples are read and prepared, but for labels, unless an option "
+      "about that is given. Under 'tutti run' and other launchers the "
       "processes share the batches, and the first one writes the file.");
-  command.add_argument({"MODEL", "a checkpoint, or a directory of checkpoints (the newest is used)"});
+  command.add_argument(
+      {"MODEL", "the folder of a run, a checkpoint, or a directory of checkpoints (the newest is used)"});
   command.add_argument(
       {"SOURCE...",
        source_description() +
            ". Components that --map and --select leave are the model's features by name; columns of CSV files have the "
            "types of the model's inputs, unless --set columns or one of these options is given"});
   command.add_argument(
-      {"TARGET.csv", "the file to write: a column for each output, or NAME_0, NAME_1, ... for one of several numbers"});
+      {"TARGET",
+       "the file to write: .csv with a column for each output, or NAME_0, NAME_1, ... for one of several numbers; "
+       ".jsonl with an object for each example"});
   command.add_option(request->batch, {"--batch", "N", "batch size"}, 1);
   command.add_option(request->backend, {"--backend", "NAMES", "whose devices predict, such as cuda or cuda,cpu",
                                         "the GPUs, or else the processors"});
@@ -197,6 +159,7 @@ Command predict_command() {
   command.set_example("tutti predict model/ test.npy predictions.csv --batch 256");
   command.set_run([request](const std::vector<std::string> &words) {
     take_paths(*request, words);
+    prepare_as_trained(*request);
     return predict_dataset(*request);
   });
   return command;
