@@ -19,6 +19,7 @@ import gpu_names
 import headers_alone
 import include_floors
 import library_shape
+import own_names
 import package_architectures
 import reached_entries
 import released_headers
@@ -535,6 +536,19 @@ class Environment(TreeCase):
         self.expect(environment.check(self.root))
         self.write("lib/base/b.cc", "int wish_from_environment() { return 1; }\n\nint Other::wish(int a,\n  int b) const {\n  " + body)
         self.expect(environment.check(self.root), "lib/base/b.cc:5: wish reads the environment")
+
+
+class OwnNames(TreeCase):
+    def test_all(self):
+        self.write("lib/base/meson.build", "a = static_library(\n  'base',\n  'a.cc',\n  more,\n)\nb = static_library(\n  'other',\n  'c.cc',\n)\n"
+                   "more = files(\n  'b.cc',\n)\n")
+        own = "namespace {\n\nint %s(%s) {\n  return other(1);\n}\n\n}  // namespace\n"
+        self.write("lib/base/a.cc", own % ("size_of", "int a"))
+        self.write("lib/base/b.cc", own % ("count_of", "int a"))
+        self.write("lib/base/c.cc", own % ("size_of", "int a"))
+        self.expect(own_names.check(self.root))
+        self.write("lib/base/b.cc", own % ("size_of", "const char *a,\n  int b"))
+        self.expect(own_names.check(self.root), "lib/base/a.cc: size_of() is also a function of lib/base/b.cc")
 
 
 class DocumentedNames(TreeCase):

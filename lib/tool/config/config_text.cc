@@ -59,7 +59,7 @@ std::string flow_of(const ConfigNode &node) {
 }
 
 /// An item of a list: "dense: {units: 3}", and what stands beside it in lines of their own.
-std::string item_of(const ConfigNode &item, const std::string &indent) {
+std::string item_text(const ConfigNode &item, const std::string &indent) {
   if (!item.is_map() || item.members.empty()) return flow_of(item) + "\n";
   std::string text;
   for (const ConfigMember &member : item.members)
@@ -85,7 +85,7 @@ std::string block_of(const ConfigNode &node, const std::string &indent) {
   }
   if (node.is_list() && has_maps(node)) {
     for (const ConfigNode &item : node.items)
-      text += indent + "- " + item_of(item, indent);
+      text += indent + "- " + item_text(item, indent);
     return text;
   }
   return indent + flow_of(node) + "\n";

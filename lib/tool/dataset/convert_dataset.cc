@@ -8,6 +8,7 @@
 #include "tool/console/progress.h"
 #include "tool/console/table.h"
 #include "tool/console/tensor_values.h"
+#include "tool/console/text_ending.h"
 #include "tool/console/text_file.h"
 #include "tool/console/usage_error.h"
 #include "tool/dataset/dataset_command.h"
@@ -27,10 +28,6 @@ class Target {
   virtual std::string reading(const Dataset &) const { return ""; }
 };
 
-bool ends_with(const std::string &text, const std::string &end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 /// "train.tfrecord" as file 3 of 10: "train-00003-of-00010.tfrecord".
 std::string shard_path(const std::string &path, int64_t shard, int64_t shards) {
   if (shards == 1) return path;
@@ -40,7 +37,7 @@ std::string shard_path(const std::string &path, int64_t shard, int64_t shards) {
   return path.substr(0, path.rfind(".tfrecord")) + number + path.substr(path.rfind(".tfrecord"));
 }
 
-std::string in_quotes(const std::vector<std::string> &texts) {
+std::string list_in_quotes(const std::vector<std::string> &texts) {
   std::string list;
   for (const std::string &text : texts)
     list += (list.empty() ? "\"" : ", \"") + text + "\"";
@@ -51,7 +48,7 @@ class RecordFiles : public Target {
  public:
   RecordFiles(const DatasetRequest &request, const Dataset &dataset, const Context &context)
       : features_(record_features(dataset)) {
-    const bool is_gzip = request.compression.empty() && ends_with(request.target, ".gz");
+    const bool is_gzip = request.compression.empty() && has_ending(request.target, ".gz");
     const std::string compression = is_gzip ? "gzip" : request.compression;
     for (int64_t shard = 0; shard < request.shards; ++shard)
       writers_.emplace_back(shard_path(request.target, shard, request.shards), compression.c_str(), context);
@@ -67,13 +64,13 @@ class RecordFiles : public Target {
       writer.close();
   }
   std::string reading(const Dataset &dataset) const override {
-    std::string text = "parse_example reads them with\n  features " + in_quotes(features_) + "\n";
+    std::string text = "parse_example reads them with\n  features " + list_in_quotes(features_) + "\n";
     for (const auto &[role, parameter] : {std::pair(TUTTI_ROLE_LABEL, "labels"), {TUTTI_ROLE_WEIGHT, "weights"}}) {
       std::vector<std::string> names;
       for (int64_t i = 0; i < dataset.component_count(); ++i) {
         if (dataset.component_role(i) == role) names.push_back(dataset.component_name(i));
       }
-      if (!names.empty()) text += std::string("  ") + parameter + " " + in_quotes(names) + "\n";
+      if (!names.empty()) text += std::string("  ") + parameter + " " + list_in_quotes(names) + "\n";
     }
     return text;
   }
@@ -132,7 +129,7 @@ class ElementFile : public Target {
   std::string reading(const Dataset &) const override { return "the source element_files reads them\n"; }
 };
 
-bool is_element_file(const DatasetRequest &request) { return ends_with(request.target, ".elements"); }
+bool is_element_file(const DatasetRequest &request) { return has_ending(request.target, ".elements"); }
 
 void refuse_record_options(const DatasetRequest &request) {
   if (request.shards > 1 || !request.compression.empty())
@@ -143,13 +140,13 @@ std::unique_ptr<Target> open_target(const DatasetRequest &request, const Dataset
   if (request.target.find(".tfrecord") != std::string::npos)
     return std::make_unique<RecordFiles>(request, dataset, context);
   refuse_record_options(request);
-  if (ends_with(request.target, ".csv")) return std::make_unique<CsvFile>(request);
+  if (has_ending(request.target, ".csv")) return std::make_unique<CsvFile>(request);
   if (is_element_file(request)) return std::make_unique<ElementFile>();
   throw UsageError{"convert writes .tfrecord, .csv and .elements, got '" + request.target + "'"};
 }
 
 /// What is walked over: the first elements, kept in a file if that is the target.
-Dataset elements_of(const DatasetRequest &request, const Context &context) {
+Dataset open_elements(const DatasetRequest &request, const Context &context) {
   Pipeline pipeline(context);
   pipeline.dataset(open_dataset(request, context));
   if (request.first >= 0) pipeline.take(request.first);
@@ -162,7 +159,7 @@ Dataset elements_of(const DatasetRequest &request, const Context &context) {
 int convert_dataset(const DatasetRequest &request) {
   Context context;
   tell_warnings(context);
-  const Dataset dataset = elements_of(request, context);
+  const Dataset dataset = open_elements(request, context);
   const std::unique_ptr<Target> target = open_target(request, dataset, context);
   Iterator iterator(dataset, request.preparation.seed);
   int64_t count = 0;

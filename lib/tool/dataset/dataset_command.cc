@@ -16,7 +16,7 @@ using Words = std::vector<std::string>;
 constexpr char kSourceArgument[] = "SOURCE...";
 
 /// Takes the source, and the target where the command has one, out of the words.
-void take_paths(DatasetRequest &request, const Words &words, const char *command_with_target) {
+void take_dataset_paths(DatasetRequest &request, const Words &words, const char *command_with_target) {
   request.source.paths = words;
   if (command_with_target != nullptr && words.size() > 1) {
     request.target = request.source.paths.back();
@@ -52,7 +52,7 @@ Command inspect_dataset_command() {
   add_dataset_options(command, *request);
   command.set_example("tutti dataset inspect photos/ --sheet photos.png");
   command.set_run([request](const Words &words) {
-    take_paths(*request, words, nullptr);
+    take_dataset_paths(*request, words, nullptr);
     return inspect_dataset(*request);
   });
   return command;
@@ -68,7 +68,7 @@ Command statistics_command() {
   add_dataset_options(command, *request);
   command.set_example("tutti dataset stats train.csv --set 'columns=age: f32'");
   command.set_run([request](const Words &words) {
-    take_paths(*request, words, nullptr);
+    take_dataset_paths(*request, words, nullptr);
     return print_statistics(*request);
   });
   return command;
@@ -101,7 +101,7 @@ Command convert_command() {
       "tutti dataset convert photos/ photos.tfrecord \\\n"
       "    --map 'image = resize(decode_image(image), size=[224, 224])'");
   command.set_run([request](const Words &words) {
-    take_paths(*request, words, "convert");
+    take_dataset_paths(*request, words, "convert");
     return convert_dataset(*request);
   });
   return command;
@@ -130,7 +130,7 @@ Command vocabulary_command() {
       "tutti dataset vocabulary corpus.txt words.txt --most 20000 \\\n"
       "    --map 'text = bytes_tokenize(text)'");
   command.set_run([request](const Words &words) {
-    take_paths(*request, words, "vocabulary");
+    take_dataset_paths(*request, words, "vocabulary");
     return write_vocabulary(*request);
   });
   return command;

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <string_view>
 
+#include "tool/console/text_ending.h"
 #include "tool/console/usage_error.h"
 #include "tool/dataset/example_features.h"
 #include "tool/dataset/tar_parts.h"
@@ -16,10 +17,6 @@
 namespace tutti::tool {
 
 namespace {
-
-bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
@@ -176,11 +173,11 @@ void tell_warnings(Context &context) {
 /// "x.idx", and names that tell the element type as those of MNIST and its kin do: "train-images-idx3-ubyte", where the
 /// number of dimensions may be missing or stand behind a dot.
 bool is_idx_name(std::string_view name) {
-  if (ends_with(name, ".idx") || ends_with(name, "-ubyte")) return true;
+  if (has_ending(name, ".idx") || has_ending(name, "-ubyte")) return true;
   for (const std::string_view type : {"ubyte", "byte", "short", "int", "float", "double"}) {
     for (const char dimensions : {'1', '2', '3', '4'}) {
       const std::string end = std::string("idx") + dimensions + "-" + std::string(type);
-      if (ends_with(name, "-" + end) || ends_with(name, "." + end)) return true;
+      if (has_ending(name, "-" + end) || has_ending(name, "." + end)) return true;
     }
   }
   return false;
@@ -191,13 +188,13 @@ std::string format_of(const SourceRequest &request) {
   const std::string &path = request.paths.front();
   std::string name = file_name(path);
   if (is_directory(path)) return "image_folder";
-  if (ends_with(name, ".gz")) name.resize(name.size() - 3);
+  if (has_ending(name, ".gz")) name.resize(name.size() - 3);
   if (contains(name, "tfrecord")) return "tfrecord";
-  if (ends_with(name, ".csv") || ends_with(name, ".tsv")) return "csv";
-  if (ends_with(name, ".npy")) return "npy";
-  if (ends_with(name, ".npz")) return "npz";
-  if (ends_with(name, ".tar") || ends_with(name, ".tgz")) return "tar";
-  if (ends_with(name, ".elements")) return "element_files";
+  if (has_ending(name, ".csv") || has_ending(name, ".tsv")) return "csv";
+  if (has_ending(name, ".npy")) return "npy";
+  if (has_ending(name, ".npz")) return "npz";
+  if (has_ending(name, ".tar") || has_ending(name, ".tgz")) return "tar";
+  if (has_ending(name, ".elements")) return "element_files";
   if (is_idx_name(name)) return "idx";
   return "text_lines";
 }

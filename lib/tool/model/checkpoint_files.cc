@@ -11,6 +11,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "tool/console/text_ending.h"
+
 namespace tutti::tool {
 
 namespace {
@@ -25,10 +27,6 @@ constexpr uint64_t kMostJsonBytes = 100'000'000;
 
 [[noreturn]] void refuse_file(const std::string &path, const std::string &what) {
   throw std::runtime_error("'" + path + "': " + what);
-}
-
-bool has_ending(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
 /// Calls `read`; what JSON is not as expected is told with the file's name.

@@ -27,7 +27,7 @@ struct CompileModelRequest {
 };
 
 /// What describe_plan() says of it, on the first of these devices.
-json plan_of(const CompileModelRequest &request) {
+json compiled_plan(const CompileModelRequest &request) {
   Options devices("context");
   devices.set("backend", "pjrt").set("pjrt_topology", request.topology);
   devices.set("pjrt_plugin", std::filesystem::absolute(request.library).string());
@@ -45,7 +45,7 @@ std::string bytes_of(const json &program, const char *key) {
   return bytes < 0 ? "-" : readable_bytes(static_cast<double>(bytes));
 }
 
-void print_table(const CompileModelRequest &request, const json &plan) {
+void print_compiled(const CompileModelRequest &request, const json &plan) {
   std::printf("step %s, %lld rows: compiles for %s (%s)\n", plan["step"].dump().c_str(),
               static_cast<long long>(request.rows), request.topology.c_str(),
               plan["description"].get<std::string>().c_str());
@@ -60,11 +60,11 @@ void print_table(const CompileModelRequest &request, const json &plan) {
 }
 
 int compile_model(const CompileModelRequest &request) {
-  const json plan = plan_of(request);
+  const json plan = compiled_plan(request);
   if (request.as_json) {
     std::printf("%s\n", plan.dump(1).c_str());
   } else {
-    print_table(request, plan);
+    print_compiled(request, plan);
   }
   return EXIT_SUCCESS;
 }

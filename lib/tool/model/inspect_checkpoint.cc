@@ -18,7 +18,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-int64_t elements_of(const Variable &variable) {
+int64_t element_count(const Variable &variable) {
   return std::accumulate(variable.shape.begin(), variable.shape.end(), int64_t{1}, std::multiplies<>());
 }
 
@@ -34,7 +34,7 @@ std::vector<Total> totals_of(const CheckpointContent &checkpoint) {
   for (const Variable &variable : checkpoint.variables) {
     if (totals.empty() || totals.back().kind != variable.kind) totals.push_back({variable.kind});
     ++totals.back().variables;
-    totals.back().elements += elements_of(variable);
+    totals.back().elements += element_count(variable);
     totals.back().bytes += variable.bytes;
   }
   return totals;
@@ -76,7 +76,7 @@ void print_variables(const CheckpointContent &checkpoint) {
   Table table({"variable", "kind", "dtype", "shape", ">elements", ">bytes"});
   for (const Variable &variable : checkpoint.variables) {
     table.add({variable.name, variable.kind, variable.dtype, shape_text(variable.shape),
-               with_commas(elements_of(variable)), with_commas(variable.bytes)});
+               with_commas(element_count(variable)), with_commas(variable.bytes)});
   }
   for (const Total &total : totals_of(checkpoint)) {
     table.add({"total of " + with_commas(total.variables), total.kind, "", "", with_commas(total.elements),

@@ -47,7 +47,7 @@ std::vector<Schema> chosen(const std::vector<std::string> &names) {
   return names.empty() ? std::vector<Schema>(std::begin(kSchemas), std::end(kSchemas)) : schemas;
 }
 
-json keys_of(const Schema &schema) {
+json schema_keys(const Schema &schema) {
   json keys = json::array();
   for (int64_t i = 0; i < tutti_options_count_keys(schema.name); ++i)
     keys.push_back(json::parse(tutti_options_describe_key(schema.name, i)));
@@ -70,7 +70,7 @@ std::string form_of(const json &key) {
 
 void print_schema(const Schema &schema) {
   std::printf("Options of schema \"%s\", for %s:\n", schema.name, schema.taken_by);
-  for (const json &key : keys_of(schema)) {
+  for (const json &key : schema_keys(schema)) {
     const std::string text = form_of(key) + ". " + key["documentation"].get<std::string>();
     std::fputs(help_entry(key["key"].get<std::string>(), text).c_str(), stdout);
   }
@@ -81,7 +81,7 @@ int list_options(const std::vector<std::string> &names, bool as_json) {
   json all = json::array();
   for (size_t i = 0; i < schemas.size(); ++i) {
     if (as_json) {
-      all.push_back({{"schema", schemas[i].name}, {"keys", keys_of(schemas[i])}});
+      all.push_back({{"schema", schemas[i].name}, {"keys", schema_keys(schemas[i])}});
     } else {
       if (i > 0) std::printf("\n");
       print_schema(schemas[i]);

@@ -21,7 +21,7 @@ using json = nlohmann::ordered_json;
 constexpr size_t kMostPoints = 24000, kMostOfCurve = 1000, kLeastOfCurve = 40;
 
 /// The number that the fewest digits tell: an f32 as a double has many that mean nothing.
-json number_of(float value) {
+json number_in_json(float value) {
   if (!std::isfinite(value)) return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
   char text[32];
   const auto end = std::to_chars(text, text + sizeof text, value).ptr;
@@ -36,7 +36,7 @@ json curves_of(const Curves &curves, size_t most) {
     json steps = json::array(), values = json::array();
     for (const CurvePoint &point : thinned(points, most)) {
       steps.push_back(point.step);
-      values.push_back(number_of(point.value));
+      values.push_back(number_in_json(point.value));
     }
     all[tag] = {std::move(steps), std::move(values)};
   }

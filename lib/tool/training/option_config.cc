@@ -12,7 +12,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-std::vector<json> keys_of(const std::string &schema) {
+std::vector<json> option_keys(const std::string &schema) {
   std::vector<json> keys;
   for (int64_t i = 0; i < tutti_options_count_keys(schema.c_str()); ++i)
     keys.push_back(json::parse(tutti_options_describe_key(schema.c_str(), i)));
@@ -50,12 +50,12 @@ void check_option(const std::string &schema, const json &key, const ConfigNode &
 void check_options(const ConfigNode &map, const std::vector<std::string> &schemas) {
   std::vector<std::string> known;
   for (const std::string &schema : schemas) {
-    for (const json &key : keys_of(schema))
+    for (const json &key : option_keys(schema))
       known.push_back(name_of(key));
   }
   check_keys(map, known);
   for (const std::string &schema : schemas) {
-    for (const json &key : keys_of(schema)) {
+    for (const json &key : option_keys(schema)) {
       if (const ConfigNode *const value = map.find(name_of(key))) check_option(schema, key, *value);
     }
   }
@@ -64,7 +64,7 @@ void check_options(const ConfigNode &map, const std::vector<std::string> &schema
 void complete_options(ConfigNode &map, const std::vector<std::string> &schemas, const std::vector<std::string> &open) {
   check_options(map, schemas);
   for (const std::string &schema : schemas) {
-    for (const json &key : keys_of(schema)) {
+    for (const json &key : option_keys(schema)) {
       const std::string name = name_of(key);
       if (is_among(name, open)) continue;
       ConfigNode value = node_of(key["default"]);
@@ -81,7 +81,7 @@ void complete_options(ConfigNode &map, const std::vector<std::string> &schemas, 
 
 Options options_of(const ConfigNode *map, const std::string &schema) {
   Options options(schema);
-  for (const json &key : keys_of(schema)) {
+  for (const json &key : option_keys(schema)) {
     const ConfigNode *const value = map == nullptr ? nullptr : map->find(name_of(key));
     if (value != nullptr && !value->is_default) set_option(options, key, *value);
   }

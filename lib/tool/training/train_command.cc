@@ -16,7 +16,7 @@
 #include "tool/training/option_config.h"
 #include "tool/training/result_table.h"
 #include "tool/training/run_config.h"
-#include "tool/training/run_record.h"
+#include "tool/training/run_files.h"
 #include "tool/training/stop_signals.h"
 
 namespace tutti::tool {
@@ -129,7 +129,7 @@ class Training {
   const Strategy strategy_;
   const bool is_first_;
   const std::string folder_;
-  RunRecord record_;
+  RunFiles record_;
   std::optional<Dataset> evaluation_;
   std::string resumed_from_;
 };

@@ -2,8 +2,8 @@
 //
 // What a training leaves in the folder of its run beside checkpoints and event files: config.yaml, metrics.jsonl,
 // profile.json and result.json. Where several processes train together, the first one does.
-#ifndef TUTTI_TOOL_TRAINING_RUN_RECORD_H_
-#define TUTTI_TOOL_TRAINING_RUN_RECORD_H_
+#ifndef TUTTI_TOOL_TRAINING_RUN_FILES_H_
+#define TUTTI_TOOL_TRAINING_RUN_FILES_H_
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -14,10 +14,10 @@
 
 namespace tutti::tool {
 
-class RunRecord {
+class RunFiles {
  public:
   /// `folder`: "" = nothing is written. All three live as long as the hooks.
-  RunRecord(const ConfigNode &config, const Context &context, std::string folder);
+  RunFiles(const ConfigNode &config, const Context &context, std::string folder);
 
   /// Adds what writes the files, and what notes the training's own results.
   void add_hooks(Hooks &hooks);
@@ -49,4 +49,4 @@ class RunRecord {
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_TRAINING_RUN_RECORD_H_
+#endif  // TUTTI_TOOL_TRAINING_RUN_FILES_H_
