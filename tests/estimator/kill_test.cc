@@ -187,7 +187,7 @@ void check_directory(const std::string &model_dir) {
   // One killed after its last checkpoint may have left what that replaced, which the next training would remove.
   assert_ok(checkpoint::remove_unfinished(model_dir));
   for (const std::string &name : assert_ok_value(base::list_directory(model_dir))) {
-    if (name == "training.lock" || name.starts_with("events.out.tfevents.")) continue;
+    if (name == "training.lock" || name == "run.jsonl" || name.starts_with("events.out.tfevents.")) continue;
     assert_ok(checkpoint::read_checkpoint(model_dir + "/" + name, {}));
   }
 }

@@ -238,7 +238,7 @@ void test_a_full_disk_ends_the_run(void **) {
   assert_error_contains(trained, "No space left");
   const auto names = assert_ok_value(base::list_directory(directory.path()));
   for (const std::string &name : names)
-    assert_true(name.rfind("checkpoint-", 0) == 0 || name == "training.lock");
+    assert_true(name.starts_with("checkpoint-") || name == "training.lock" || name == "run.jsonl");
   const auto newest = checkpoint::read_newest_checkpoint(directory.path(), {}, base::Logger());
   assert_true(assert_ok_value(newest).manifest.step >= 4);
 }
@@ -282,7 +282,9 @@ void test_another_dataset_begins_a_new_pass(void **) {
 void test_no_checkpoints_when_turned_off(void **) {
   reset_fake_orders();
   TemporaryDirectory directory;
-  assert_ok(make_estimator(config_in(directory.path() + "/run", 0))->train(epochs_of(1)));
+  RunConfig config = config_in(directory.path() + "/run", 0);
+  config.save_summary_steps = 0;
+  assert_ok(make_estimator(config)->train(epochs_of(1)));
   assert_false(base::path_exists(directory.path() + "/run"));
 }
 
