@@ -59,6 +59,13 @@ func (g *Graph) SetOutput(name string, value Value) {
 // SetLoss says which scalar to make small.
 func (g *Graph) SetLoss(loss Value) { raw.Graph_set_loss(g.handle, loss.id) }
 
+// NameClasses names the classes of a metric that is a tensor and was added before: its elements become metrics, too. Of
+// shape [classes] they are called "recall/cat" and so on, of [classes, classes] "confusion/cat/dog" for the row cat and
+// the column dog.
+func (g *Graph) NameClasses(metric string, classes ...string) {
+	raw.Graph_name_classes(g.handle, metric, joined(classes), int64(len(classes)))
+}
+
 // AddMetric names a scalar that train and evaluate report, exact over all examples.
 func (g *Graph) AddMetric(name string, value Value) {
 	raw.Graph_add_metric(g.handle, name, value.id)

@@ -231,6 +231,7 @@ func classMetrics(g *Graph, z, y, hot Value) {
 	g.MetricRecall("recall", z, hot, &MetricRecallOptions{FromLogits: true})
 	g.MetricFBeta("f_beta", z, y, &MetricFBetaOptions{Beta: &beta, Average: AverageWeighted})
 	g.MetricSpecificity("specificity", z, y, &MetricSpecificityOptions{Average: AverageNone})
+	g.NameClasses("specificity", "low", "middle", "high")
 	g.MetricBalancedAccuracy("balanced_accuracy", z, y, &MetricBalancedAccuracyOptions{Adjusted: true})
 	g.MetricMatthewsCorrelation("matthews_correlation", z, y, nil)
 	g.MetricMeanIOU("mean_iou", z, y, nil)

@@ -169,6 +169,14 @@ static inline int32_t tutti_swig_bad_list(tutti_error **err) {
   return TUTTI_INVALID_ARGUMENT;
 }
 
+/* A list that is too short is an error of the graph. */
+static inline void tutti_swig_graph_name_classes(tutti_graph *graph, const char *metric, const char *texts,
+                                                 int64_t size, int64_t count) {
+  const char **classes = tutti_swig_split(texts, size, count);
+  tutti_graph_name_classes(graph, metric, classes, count);
+  free(classes);
+}
+
 static inline int32_t tutti_swig_strategy_create_mirrored(tutti_context *context, const char *texts, int64_t size,
                                                           int64_t count, tutti_strategy **out, tutti_error **err) {
   const char **devices = tutti_swig_split(texts, size, count);

@@ -71,6 +71,7 @@ TUTTI_HANDLE(tensor)
 %ignore tutti_predictor_describe_plan;
 %ignore tutti_predictor_run;
 %ignore tutti_serve_map;
+%ignore tutti_graph_name_classes;
 %ignore tutti_strategy_create_central_storage;
 %ignore tutti_strategy_create_mirrored;
 %ignore tutti_tensor_take_memory;
@@ -104,6 +105,8 @@ int32_t tutti_swig_context_set_log(tutti_context *context, int64_t token, int32_
 void tutti_swig_pipeline_map_graph(tutti_pipeline *pipeline, int64_t token, int64_t parallelism);
 void tutti_swig_pipeline_filter_graph(tutti_pipeline *pipeline, int64_t token);
 void tutti_swig_pipeline_set_graph(tutti_pipeline *pipeline, int64_t token);
+void tutti_swig_graph_name_classes(tutti_graph *graph, const char *metric, const char *texts, int64_t size,
+                                   int64_t count);
 int32_t tutti_swig_strategy_create_central_storage(tutti_context *context, const char *storage, const char *texts,
                                                    int64_t size, int64_t count, tutti_strategy **out,
                                                    tutti_error **err);

@@ -182,6 +182,18 @@ void tutti_graph_add_metric(tutti_graph *graph, const char *name, tutti_value va
   });
 }
 
+void tutti_graph_name_classes(tutti_graph *graph, const char *metric, const char *const *classes, int64_t count) {
+  change_graph(graph, [&](GraphObject &, graph::GraphBuilder &builder) {
+    if (!check_text(builder, metric, "metric") || !check_list(builder, classes, count, "classes")) return;
+    std::vector<std::string> names;
+    for (int64_t i = 0; i < count; ++i) {
+      if (!check_text(builder, classes[i], base::concat("classes[", i, "]"))) return;
+      names.emplace_back(classes[i]);
+    }
+    builder.name_classes(metric, names);
+  });
+}
+
 namespace {
 
 void add_summary(tutti_graph *graph, const char *name, graph::SummarySpec summary, tutti_value value) {

@@ -180,6 +180,9 @@ class GraphBuilder {
   void add_penalty(const Penalty &penalty);
   void set_output(std::string_view name, ValueId value);
   void add_metric(std::string_view name, ValueId value);
+  /// A metric for each element of one that is there, a tensor [classes] or [classes, classes]: "metric/class", or
+  /// "metric/class of the row/class of the column".
+  void name_classes(std::string_view metric, const std::vector<std::string> &classes);
   /// The name is no metric's; `has_rows` is found out here.
   void add_summary(SummarySpec summary);
   /// The variable gets this value at the end of a training step.
@@ -258,6 +261,7 @@ class GraphBuilder {
   VariableSpec *require_variable(std::string_view purpose, std::string_view full_name);
   bool check_free(std::string_view what, std::string_view name, bool taken);
   bool check_summary(const SummarySpec &summary);
+  bool check_classes(const std::string &what, ValueId value, const std::vector<std::string> &classes);
 
   Graph graph_;
   Model model_;

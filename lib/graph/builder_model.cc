@@ -146,6 +146,50 @@ void GraphBuilder::add_metric(std::string_view name, ValueId value) {
   model_.metrics.emplace(std::string(name), value);
 }
 
+// Whether so many classes, each with a name of its own, fit the value; or an error.
+bool GraphBuilder::check_classes(const std::string &what, ValueId value, const std::vector<std::string> &classes) {
+  constexpr size_t kMostElements = 4096;
+  const Dims &shape = dims(value);
+  const auto count = static_cast<int64_t>(classes.size());
+  const auto is_of_classes = [&](const Dim &dim) { return dim.is_constant() && dim.constant() == count; };
+  if (shape.empty() || shape.size() > 2 || !std::ranges::all_of(shape, is_of_classes)) {
+    fail(base::invalid_argument(what, " has shape ", to_string(shape), " and names of ", count, " classes, expected [",
+                                count, "] or [", count, ", ", count, "]"));
+  } else if (classes.size() * (shape.size() == 2 ? classes.size() : 1) > kMostElements) {
+    fail(base::invalid_argument(what, " has shape ", to_string(shape), ", expected at most ", kMostElements,
+                                " elements that have names"));
+  }
+  for (size_t i = 0; ok() && i < classes.size(); ++i)
+    check_free(
+        base::concat("class of ", what), classes[i],
+        std::find(classes.begin(), classes.end(), classes[i]) - classes.begin() < static_cast<std::ptrdiff_t>(i));
+  return ok();
+}
+
+void GraphBuilder::name_classes(std::string_view metric, const std::vector<std::string> &classes) {
+  const auto found = model_.metrics.find(metric);
+  if (!ok()) return;
+  if (found == model_.metrics.end()) {
+    std::vector<std::string> names;
+    for (const auto &[name, value] : model_.metrics)
+      names.push_back(name);
+    fail(base::not_found("classes of metric '", metric, "': there is no such metric",
+                         base::but_there_are(metric, names)));
+    return;
+  }
+  const ValueId value = found->second;
+  if (!check_classes(base::concat("metric '", metric, "'"), value, classes)) return;
+  const size_t rank = dims(value).size(), columns = rank == 2 ? classes.size() : 1;
+  const auto at = [](size_t index) { return Dim(static_cast<int64_t>(index)); };
+  for (size_t i = 0; ok() && i < classes.size() * columns; ++i) {
+    const size_t row = i / columns, column = i % columns;
+    const ValueId element =
+        rank == 2 ? slice(value, {at(row), at(column)}, {at(1), at(1)}) : slice(value, {at(row)}, {at(1)});
+    const std::string of_row = base::concat(metric, "/", classes[row]);
+    add_metric(rank == 2 ? base::concat(of_row, "/", classes[column]) : of_row, reshape(element, {}));
+  }
+}
+
 // Curves that every run has.
 static bool is_taken_by_runs(std::string_view name) {
   constexpr std::string_view names[] = {"loss",          "learning_rate",       "loss_scale",

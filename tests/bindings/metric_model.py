@@ -35,14 +35,16 @@ def class_metrics(rows, labels):
     by_chance = 1 / len(recalls)
     square = [sum(n * n for n in numbers) for numbers in (chosen, actual)]
     top = [label in sorted(CLASSES, key=lambda k, z=z: -z[k])[:2] for z, label in zip(rows, labels)]
+    specificity = [ratio(count - a - c + h, count - a) for h, a, c in zip(hits, actual, chosen)]
     return {
+        **{f'specificity/{name}': value for name, value in zip(('low', 'middle', 'high'), specificity)},
         'accuracy': sum(hits) / count,
         'top_k_accuracy': mean(top),
         'binary_accuracy': mean((p > 0.75) == truth for p, truth in scored),
         'precision': mean(map(ratio, hits, chosen)),
         'recall': ratio(sum(truth and p > 0.5 for p, truth in scored), count),
         'f_beta': sum(a * ratio(5 * h, 4 * a + c) for h, a, c in zip(hits, actual, chosen)) / count,
-        'specificity': [ratio(count - a - c + h, count - a) for h, a, c in zip(hits, actual, chosen)],
+        'specificity': specificity,
         'balanced_accuracy': (mean(recalls) - by_chance) / (1 - by_chance),
         'matthews_correlation': ratio(count * sum(hits) - sum(a * c for a, c in zip(actual, chosen)),
                                       math.sqrt((count ** 2 - square[0]) * (count ** 2 - square[1]))),

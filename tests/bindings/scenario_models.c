@@ -196,6 +196,7 @@ static void class_metrics(tutti_graph *g, tutti_value z, tutti_value y, tutti_va
   tutti_metric_f_beta(g, "f_beta", z, y, &weighted);
   tutti_metric_specificity_attrs each = {.average = TUTTI_METRIC_SPECIFICITY_AVERAGE_NONE};
   tutti_metric_specificity(g, "specificity", z, y, &each);
+  tutti_graph_name_classes(g, "specificity", (const char *[]){"low", "middle", "high"}, 3);
   tutti_metric_balanced_accuracy_attrs adjusted = {.adjusted = 1};
   tutti_metric_balanced_accuracy(g, "balanced_accuracy", z, y, &adjusted);
   tutti_metric_matthews_correlation(g, "matthews_correlation", z, y, NULL);

@@ -14,6 +14,8 @@ static int32_t model(tutti_graph *g, int32_t mode, void *user, tutti_error **err
     tutti_metric_confusion_matrix(g, "confusion", dense.logits, y, NULL);
     tutti_metric_recall_attrs each = {.average = TUTTI_METRIC_RECALL_AVERAGE_NONE};
     tutti_metric_recall(g, "recalls", dense.logits, y, &each);
+    tutti_graph_name_classes(g, "confusion", (const char *[]){"a cat", "\xc3\xa9/dog"}, 2);
+    tutti_graph_name_classes(g, "recalls", (const char *[]){"a cat", "\xc3\xa9/dog"}, 2);
   }
   if (mode == TUTTI_MODE_TRAIN) tutti_optimizer_sgd(g, tutti_graph_constant(g, TUTTI_DTYPE_F32, 0.5), NULL);
   return tutti_graph_check(g, err);
@@ -34,12 +36,18 @@ static void check_confusion(const tutti_result *result, int64_t rows) {
   assert_true(fabs(shares[1] - counts[3] / (counts[2] + counts[3])) < 1e-12);
   assert_true(fabs(tutti_result_get_metric(result, "accuracy") - (counts[0] + counts[3]) / (double)rows) < 1e-6);
   assert_true(isnan(tutti_result_get_metric(result, "confusion")));
+  static const char *const cells[] = {"confusion/a cat/a cat", "confusion/a cat/\xc3\xa9/dog",
+                                      "confusion/\xc3\xa9/dog/a cat", "confusion/\xc3\xa9/dog/\xc3\xa9/dog"};
+  for (int i = 0; i < 4; i++)
+    assert_true(tutti_result_get_metric(result, cells[i]) == counts[i]);
+  assert_true(tutti_result_get_metric(result, "recalls/a cat") == shares[0]);
+  assert_true(tutti_result_get_metric(result, "recalls/\xc3\xa9/dog") == shares[1]);
   tutti_tensor_unref(confusion), tutti_tensor_unref(recalls);
 }
 
 static void check_reading(const tutti_result *result) {
   tutti_tensor *value = NULL;
-  assert_int_equal(tutti_result_get_metric_count(result), 4); /* the learning rate, too */
+  assert_int_equal(tutti_result_get_metric_count(result), 10); /* the learning rate, too */
   assert_ok(tutti_result_read_metric(result, "accuracy", &value, &err));
   assert_int_equal(tutti_tensor_get_rank(value), 0);
   assert_true(*(const double *)tutti_tensor_get_data(value) == tutti_result_get_metric(result, "accuracy"));
@@ -166,11 +174,72 @@ static void test_sums_of_many_batches(void **state) {
   tutti_tensor_unref(tensor);
 }
 
+enum mistake { FEWER, NUMBER, UNKNOWN, TWICE, EMPTY, NOTHING, TAKEN, MISTAKES };
+
+static int32_t mistaken_model(tutti_graph *g, int32_t mode, void *user, tutti_error **error) {
+  struct dense_model dense = build_dense(g, mode);
+  const char *const two[] = {"cat", "dog"}, *const same[] = {"cat", "cat"}, *const nameless[] = {"cat", ""},
+                    *const missing[] = {"cat", NULL};
+  tutti_value y = tutti_graph_get_label(g, "y");
+  if (mode == TUTTI_MODE_PREDICT) return tutti_graph_check(g, error);
+  tutti_metric_accuracy(g, "accuracy", dense.logits, y, NULL);
+  tutti_metric_confusion_matrix(g, "confusion", dense.logits, y, NULL);
+  switch (*(const enum mistake *)user) {
+    case FEWER:
+      tutti_graph_name_classes(g, "confusion", two, 1);
+      break;
+    case NUMBER:
+      tutti_graph_name_classes(g, "accuracy", two, 2);
+      break;
+    case UNKNOWN:
+      tutti_graph_name_classes(g, "confusio", two, 2);
+      break;
+    case TWICE:
+      tutti_graph_name_classes(g, "confusion", same, 2);
+      break;
+    case EMPTY:
+      tutti_graph_name_classes(g, "confusion", nameless, 2);
+      break;
+    case NOTHING:
+      tutti_graph_name_classes(g, "confusion", missing, 2);
+      break;
+    default:
+      tutti_graph_name_classes(g, "confusion", two, 2), tutti_graph_name_classes(g, "confusion", two, 2);
+  }
+  return tutti_graph_check(g, error);
+}
+
+static void test_mistakes(void **state) {
+  (void)state;
+  static const struct {
+    int32_t code;
+    const char *text;
+  } expected[MISTAKES] = {
+      [FEWER] = {TUTTI_INVALID_ARGUMENT,
+                 "metric 'confusion' has shape [2, 2] and names of 1 classes, expected [1] or [1, 1]"},
+      [NUMBER] = {TUTTI_INVALID_ARGUMENT, "metric 'accuracy' has shape [] and names of 2 classes"},
+      [UNKNOWN] = {TUTTI_NOT_FOUND, "there is no such metric, did you mean 'confusion'?"},
+      [TWICE] = {TUTTI_ALREADY_EXISTS, "there is already a class of metric 'confusion' 'cat'"},
+      [EMPTY] = {TUTTI_INVALID_ARGUMENT, "has an empty name"},
+      [NOTHING] = {TUTTI_INVALID_ARGUMENT, "argument 'classes[1]' is NULL"},
+      [TAKEN] = {TUTTI_ALREADY_EXISTS, "there is already a metric 'confusion/cat/cat'"},
+  };
+  for (enum mistake mistake = FEWER; mistake < MISTAKES; mistake++) {
+    tutti_context *context = NULL;
+    tutti_estimator *estimator = dense_estimator(mistaken_model, &mistake, 1, "{}", &context);
+    tutti_dataset *dataset = dense_dataset(context, 50, 10, 0);
+    assert_error(expected[mistake].code, expected[mistake].text,
+                 tutti_estimator_initialize(estimator, dataset, NULL, NULL, &err));
+    tutti_dataset_unref(dataset), tutti_estimator_unref(estimator), tutti_context_unref(context);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_tensors),
       cmocka_unit_test(test_tensors_beside_numbers),
       cmocka_unit_test(test_sums_of_many_batches),
+      cmocka_unit_test(test_mistakes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,6 +104,15 @@ namespace Tutti
             Raw.graph_add_metric(Number, name, value.Id);
         }
 
+        /// <summary>Names the classes of a metric that is a tensor and was added before: its elements become metrics,
+        /// too. Of shape [classes] they are called "recall/cat" and so on, of [classes, classes] "confusion/cat/dog"
+        /// for the row cat and the column dog.</summary>
+        public void NameClasses(string metric, params string[] classes)
+        {
+            byte[] texts = Text.Joined(classes);
+            Raw.graph_name_classes(Number, metric, texts, texts.Length, classes.Length);
+        }
+
         /// <summary>Shows a number in TensorBoard, at the steps of the run option save_summary_steps and for each
         /// evaluation. Names of summaries may have "/" between groups, and differ from those of metrics. In mode
         /// Predict there are no summaries.</summary>

@@ -32,6 +32,7 @@ namespace Tutti.Tests
             g.MetricFBeta("f_beta", z, y, weighted);
             var each = new MetricSpecificityOptions { Average = MetricSpecificityAverage.None };
             g.MetricSpecificity("specificity", z, y, each);
+            g.NameClasses("specificity", "low", "middle", "high");
             g.MetricBalancedAccuracy("balanced_accuracy", z, y, new MetricBalancedAccuracyOptions { Adjusted = true });
             g.MetricMatthewsCorrelation("matthews_correlation", z, y);
             g.MetricMeanIou("mean_iou", z, y);

@@ -89,6 +89,17 @@ public final class Graph extends GraphLayers {
         Raw.graph_add_metric(number(), name, value.id());
     }
 
+    /** Names the classes of a metric that is a tensor and was added before: its elements become metrics, too. Of shape
+     * [classes] they are called "recall/cat" and so on, of [classes, classes] "confusion/cat/dog" for the row cat and
+     * the column dog.
+     *
+     * @param metric its name
+     * @param classes a name for each
+     */
+    public void nameClasses(String metric, String... classes) {
+        Raw.graph_name_classes(number(), metric, Text.list(List.of(classes)), classes.length);
+    }
+
     /** Shows a number in TensorBoard, at the steps of the run option {@code saveSummarySteps} and for each evaluation.
      * Names of summaries may have "/" between groups, and differ from those of metrics. In mode PREDICT there are no
      * summaries.

@@ -33,6 +33,7 @@ final class ScenarioMetrics implements ModelFunction {
         g.metricFBeta("f_beta", z, y, weighted);
         MetricSpecificityOptions each = new MetricSpecificityOptions().average(MetricSpecificityAverage.NONE);
         g.metricSpecificity("specificity", z, y, each);
+        g.nameClasses("specificity", "low", "middle", "high");
         g.metricBalancedAccuracy("balanced_accuracy", z, y, new MetricBalancedAccuracyOptions().adjusted(true));
         g.metricMatthewsCorrelation("matthews_correlation", z, y);
         g.metricMeanIou("mean_iou", z, y);
