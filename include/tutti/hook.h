@@ -106,7 +106,7 @@ TUTTI_API double tutti_hook_event_get_metric(const tutti_hook_event *event, cons
 TUTTI_API const char *tutti_hook_event_get_checkpoint(const tutti_hook_event *event);
 /* Writes among the run's own summaries for TensorBoard (summary.h); lent during the call, and may be kept by a
  * reference. NULL where the run writes none: without save_summary_steps or a directory, and on all workers but the
- * first. */
+ * first; also at TUTTI_EVENT_ERROR. */
 TUTTI_API tutti_summary_writer *tutti_hook_event_get_summary_writer(const tutti_hook_event *event);
 
 #ifdef __cplusplus

@@ -70,7 +70,7 @@ std::string prometheus_label(std::string_view value) {
   return all;
 }
 
-void PrometheusPage::change(const std::function<void(Training &, Evaluation &)> &change) {
+void PrometheusPage::change(base::FunctionRef<void(Training &, Evaluation &)> change) {
   const std::lock_guard lock(mutex_);
   change(training_, evaluation_);
 }

@@ -13,7 +13,6 @@
 #define TUTTI_MONITOR_PROMETHEUS_H_
 
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -21,6 +20,7 @@
 #include <string_view>
 
 #include "base/object.h"
+#include "base/thread.h"
 
 namespace tutti::impl::monitor {
 
@@ -46,7 +46,7 @@ class PrometheusPage : public base::Object {
   };
 
   /// `change(training, evaluation)` sets what is new.
-  void change(const std::function<void(Training &, Evaluation &)> &change);
+  void change(base::FunctionRef<void(Training &, Evaluation &)> change);
   std::string text() const;
 
  private:

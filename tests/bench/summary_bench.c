@@ -2,10 +2,11 @@
  *
  * What summaries cost: processor time and wall time of training steps with them over those without, in one process.
  *
- *   summary_bench FOLDER [MODEL:BATCH:STEPS]...      default: toy:64:10000 cnn:64:10
+ *   summary_bench FOLDER [MODEL:BATCH:STEPS[:shown]]...      default: toy:64:10000 cnn:64:10
  *
  * Two sessions of the same network on one device take turns, A B B A, of STEPS steps each, PAIRS times; one of them
- * writes a summary every 10 steps into FOLDER. Printed: the processor time of a step, and the medians of the ratios of
+ * writes a summary every 10 steps into FOLDER; "shown": with what the model shows of itself, a number and the
+ * distribution of its input. Printed: the processor time of a step, and the medians of the ratios of
  * neighbours with their quartiles. */
 #define _XOPEN_SOURCE 700 /* clocks */
 
@@ -63,7 +64,16 @@ static tutti_dataset *make_dataset(tutti_context *context, const struct replica_
   return dataset;
 }
 
-static struct training start(tutti_context *context, const struct replica_network *network,
+/* The network, and what it shows of itself. */
+static int32_t shown_model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
+  const int32_t code = replica_network_model(g, mode, user, err);
+  const tutti_value image = tutti_graph_get_feature(g, "image");
+  tutti_summary_scalar(g, "shown/mean", tutti_reduce_mean(g, image, NULL));
+  tutti_summary_histogram(g, "shown/image", image);
+  return code;
+}
+
+static struct training start(tutti_context *context, const struct replica_network *network, tutti_model_fn model,
                              const tutti_dataset *dataset, const char *folder) {
   struct training training = {NULL, NULL};
   tutti_error *err = NULL;
@@ -71,8 +81,7 @@ static struct training start(tutti_context *context, const struct replica_networ
   must(tutti_options_create("run", &run, &err), err);
   tutti_options_set_i64(run, "save_summary_steps", folder != NULL ? SUMMARY_STEPS : 0);
   if (folder != NULL) tutti_options_set_string(run, "summary_dir", folder);
-  must(tutti_estimator_create(context, replica_network_model, (void *)(uintptr_t)network, NULL, NULL, run,
-                              &training.estimator, &err),
+  must(tutti_estimator_create(context, model, (void *)(uintptr_t)network, NULL, NULL, run, &training.estimator, &err),
        err);
   must(tutti_session_open(training.estimator, dataset, NULL, NULL, NULL, &training.session, &err), err);
   must(tutti_session_run(training.session, WARM_UP_STEPS, NULL, &err), err);
@@ -98,15 +107,17 @@ static void print_ratios(const char *what, double ratios[PAIRS]) {
   printf("; %s %.4f (%.4f..%.4f)", what, ratios[PAIRS / 2], ratios[PAIRS / 4], ratios[3 * PAIRS / 4]);
 }
 
-static void measure(tutti_context *context, const char *model, int64_t batch, int64_t steps, const char *folder) {
+static void measure(tutti_context *context, const char *model, int64_t batch, int64_t steps, int is_shown,
+                    const char *folder) {
   const struct replica_network *network = replica_network_find(model);
   if (network == NULL) {
     fprintf(stderr, "there is no network '%s'\n", model);
     exit(1);
   }
   tutti_dataset *dataset = make_dataset(context, network, batch);
-  const struct training without = start(context, network, dataset, NULL),
-                        with = start(context, network, dataset, folder);
+  const tutti_model_fn function = is_shown ? shown_model : replica_network_model;
+  const struct training without = start(context, network, function, dataset, NULL),
+                        with = start(context, network, function, dataset, folder);
   double processor[PAIRS], wall[PAIRS], plain[PAIRS];
   for (int i = 0; i < PAIRS; i++) {
     const struct times first = turn(i % 2 == 0 ? &without : &with, steps),
@@ -116,8 +127,8 @@ static void measure(tutti_context *context, const char *model, int64_t batch, in
     processor[i] = some->processor / none->processor, wall[i] = some->wall / none->wall;
   }
   qsort(plain, PAIRS, sizeof *plain, ascending);
-  printf("%s b%d: %.2f us a step; with a summary every %d steps times", model, (int)batch, 1e6 * plain[PAIRS / 2],
-         SUMMARY_STEPS);
+  printf("%s b%d%s: %.2f us a step; with a summary every %d steps times", model, (int)batch, is_shown ? " shown" : "",
+         1e6 * plain[PAIRS / 2], SUMMARY_STEPS);
   print_ratios("processor", processor), print_ratios("wall", wall);
   printf("\n");
   fflush(stdout);
@@ -134,10 +145,11 @@ int main(int count, char **arguments) {
   }
   tutti_context *context = one_thread();
   for (int i = 0; i < (count > 2 ? count - 2 : 2); i++) {
-    char model[32];
+    char model[32], shown[8] = "";
     int batch = 0, steps = 0;
-    if (sscanf(count > 2 ? arguments[i + 2] : usual[i], "%31[^:]:%d:%d", model, &batch, &steps) != 3) return 1;
-    measure(context, model, batch, steps, arguments[1]);
+    if (sscanf(count > 2 ? arguments[i + 2] : usual[i], "%31[^:]:%d:%d:%7s", model, &batch, &steps, shown) < 3)
+      return 1;
+    measure(context, model, batch, steps, strcmp(shown, "shown") == 0, arguments[1]);
   }
   tutti_context_unref(context);
   return 0;

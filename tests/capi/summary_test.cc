@@ -433,6 +433,33 @@ void test_mistakes_with_images(void **) {
                   "max_images is -1");
 }
 
+// Predictions and step functions have none, and maps of datasets cannot.
+void test_where_there_are_none(void **) {
+  const Folder folder;
+  const tutti::Context context(tutti::Options("context").set("backend", "cpu").set("logical_devices", 1));
+  const tutti::Dataset dataset = make_dataset(16, 8, false, context);
+  tutti::Options run("run");
+  run.set("model_dir", folder / "run").set("save_summary_steps", 1);
+  tutti::Estimator estimator(shown_model, run, nullptr, context);
+  estimator.add_step_function("again", TUTTI_MODE_EVAL, shown_model);
+  estimator.train(dataset);
+  const std::vector<float> x(4, 0.5F);
+  tutti::Predictor predictor(estimator);
+  assert_non_null(predictor.run({{"x", tutti::Tensor(TUTTI_DTYPE_F32, {1, 4}, x.data(), 16)}}).get());
+  tutti::Pipeline pipeline(context);
+  pipeline.slices("x", TUTTI_ROLE_FEATURE, tutti::Tensor(TUTTI_DTYPE_F32, {1, 4}, x.data(), 16));
+  pipeline.map([](tutti::Graph g) {
+    tutti_summary_histogram(g, "mapped", g.feature("x"));
+    g.output("x", g.feature("x"));
+  });
+  try {
+    (void)pipeline.build();
+    assert_true(false);
+  } catch (const tutti::Error &error) {
+    assert_contains(error.what(), "summary 'mapped': models have summaries");
+  }
+}
+
 void test_off_and_elsewhere(void **) {
   const Folder folder;
   const tutti::Context context(tutti::Options("context").set("backend", "cpu").set("logical_devices", 1));
@@ -540,6 +567,7 @@ int main(int count, char **arguments) {
                               cmocka_unit_test(test_device_use),
                               cmocka_unit_test(test_summaries_of_the_model),
                               cmocka_unit_test(test_mistakes),
+                              cmocka_unit_test(test_where_there_are_none),
                               cmocka_unit_test(test_mistakes_with_images),
                               cmocka_unit_test(test_off_and_elsewhere)};
   return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -22,8 +22,8 @@ namespace {
 constexpr int64_t kUsualImages = 3, kUsualThresholds = 201;
 
 /// Adds what body(summary) fills in.
-template <typename Body>
-int32_t write_summary(tutti_summary_writer *writer, const char *name, int64_t step, tutti_error **err, Body &&body) {
+int32_t write_summary(tutti_summary_writer *writer, const char *name, int64_t step, tutti_error **err,
+                      base::FunctionRef<Status(monitor::Summary &)> body) {
   return guard(err, [&]() -> Status {
     TUTTI_ASSIGN(const Ref<SummaryWriterObject> object, find(writer, summary_writer_handles, "writer"));
     TUTTI_TRY(require(name, "name"));
