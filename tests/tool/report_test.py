@@ -355,6 +355,23 @@ class Report(Case):
                                       capture_output=True, text=True, check=False)
                 self.assertEqual((done.returncode, done.stderr), (0, ''))
 
+    def test_of_thousands_of_trainings_the_newest_count(self):
+        folder = write_run('plain', self.path('run'))
+        line, evaluation = self.record(folder, 'training')[-1], self.record(folder, 'evaluation')[-1]
+        with open(os.path.join(folder, 'run.jsonl'), 'w', encoding='utf-8') as file:
+            for i in range(2000):
+                former = {**line, 'first_step': i, 'step': i + 1, 'options': {'seed': {'value': i, 'origin': 'set'}}}
+                file.write(json.dumps(former) + '\n' + json.dumps({**evaluation, 'step': i}) + '\n')
+            file.write(json.dumps({**line, 'first_step': 2000, 'step': 2000, 'options': {}, 'reason': 'ERROR', 'error': 'x'}) + '\n')
+            file.write(json.dumps({**evaluation, 'step': 2000, 'tensors': {}}) + '\n')
+        page = self.report(folder)
+        self.assertEqual(page.rows('Options that were set')['seed'][0], 1999)
+        self.assertEqual(len(page.tables['Each training in this folder']), 1 + 50)
+        self.assertIn('1,951 earlier trainings', page.text)
+        self.assertIn('Evaluation of step 1,999', page.text)
+        self.assertEqual(page.rows('Results of the newest training and evaluation')['step'], [2000, 2000])
+        self.assertLess(len(page.source), 2e5)
+
     def test_a_resumed_run_has_each_step_once(self):
         folder = write_run('plain', self.path('run'))
         write_run('plain', folder)  # from its first step again
@@ -430,6 +447,13 @@ class Explain(Case):
             file.write(json.dumps(earlier) + '\n' + json.dumps({**newest, 'first_step': 5000, 'step': 5010}) + '\n')
         self.assertNotIn('programs', self.limits(self.folder))
 
+    def test_few_rows_of_a_small_model(self):
+        folder = write_run('plain', self.path('run'))
+        if self.record(folder, 'training')[-1]['step_report']['step_seconds'] >= 1e-3:
+            self.skipTest('steps are slow here')
+        self.assertIn('Each replica has 4 rows of a batch', self.limits(folder)['small_batch']['explanation'])
+
+    @unittest.skipUnless(len(os.sched_getaffinity(0)) > 1, 'two replicas share a core here')
     def test_uneven_rows_leave_a_replica_waiting(self):
         limit = self.limits(write_run('uneven', self.path('run')))['slow_device']
         self.assertEqual(limit['figures']['device'], 'cpu:0')
