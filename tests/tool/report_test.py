@@ -282,6 +282,8 @@ class Report(Case):
             self.assertFalse([name for name in attributes if name.startswith('on')])
             if 'href' in attributes:
                 self.assertTrue(attributes['href'].startswith('#'))
+        policy = [attributes['content'] for _, attributes in page.elements if attributes.get('http-equiv') == 'Content-Security-Policy']
+        self.assertEqual(policy, ["default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"])
         left = page.source.replace(SVG_NAMESPACE, '')
         self.assertNotRegex(left, r'https?:|@import|url\(|fetch\(|XMLHttpRequest|import\(|WebSocket|sendBeacon')
         anchors = {attributes['id'] for _, attributes in page.elements if 'id' in attributes}
@@ -465,6 +467,7 @@ class Explain(Case):
         self.assertEqual(self.limits(folder), {})
         said = call('explain', folder).stdout
         self.assertIn('Nothing limits it but computing, which took 97 % of the time of steps', said)
+        self.assertIn('The 2 replicas train at 97 % of 2 times the speed of one that never waits.', said)
         self.assertIn('1,000 steps of 256 rows on 2 replicas in 20.5 s', said)
 
     def test_a_slow_source(self):
@@ -565,7 +568,7 @@ class Browser(Case):
         return json.loads(html.unescape(found[1]))
 
     def test_the_script_draws_and_the_page_fits(self):
-        runs = [write_run('plain', self.path(name)) for name in ('one', 'two')]
+        runs = [write_run('plain', self.path(name)) for name in ('one', 'n' * 120)]
         for folders in (runs[:1], runs):
             page = self.report(*folders)
             tags = {tag for run in page.data['runs'] for kind in ('training', 'evaluation') for tag in run[kind]}
