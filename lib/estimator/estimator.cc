@@ -10,7 +10,6 @@
 namespace tutti::impl::estimator {
 
 using base::invalid_argument;
-using base::JsonObject;
 using base::Ref;
 using base::Result;
 using base::Status;
@@ -105,8 +104,8 @@ void Estimator::write_summary(const EvaluateResult &result, std::span<const moni
   for (const NamedNumber &value : result.values)
     if (value.is_number()) numbers.emplace_back(value.name, value.value);
   state_->summaries.add_evaluation(result.global_step, numbers, shown);
-  JsonObject record = result.to_json();
-  record.emplace_back("seconds", 1e-9 * static_cast<double>(base::now_ns() - begin_ns));
+  base::Json record = result.to_json();
+  record.set("seconds", 1e-9 * static_cast<double>(base::now_ns() - begin_ns));
   state_->summaries.add_record("evaluation", record);
 }
 

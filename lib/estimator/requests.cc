@@ -44,21 +44,20 @@ Json nested(std::span<const int64_t> dims, std::span<const double> numbers) {
 
 }  // namespace
 
-void add_values(JsonObject &object, const std::vector<NamedNumber> &values) {
-  Json loss;
-  JsonObject metrics, tensors;
+void add_values(Json &object, const std::vector<NamedNumber> &values) {
+  Json loss, metrics = JsonObject(), tensors = JsonObject();
   for (const NamedNumber &value : values) {
     if (value.name == "loss") {
       if (!std::isnan(value.value)) loss = value.value;
     } else if (value.is_number()) {
-      metrics.emplace_back(value.name, value.value);
+      metrics.set(value.name, value.value);
     } else if (value.elements.elements() <= kMostElements) {
-      tensors.emplace_back(value.name, nested(value.elements.shape().extents(), numbers_of(value.elements)));
+      tensors.set(value.name, nested(value.elements.shape().extents(), numbers_of(value.elements)));
     }
   }
-  object.emplace_back("loss", std::move(loss));
-  object.emplace_back("metrics", std::move(metrics));
-  object.emplace_back("tensors", std::move(tensors));
+  object.set("loss", std::move(loss));
+  object.set("metrics", std::move(metrics));
+  object.set("tensors", std::move(tensors));
 }
 
 std::string_view name(EndReason reason) {
@@ -99,17 +98,23 @@ Status check(const TrainRequest &request) {
   return Status();
 }
 
-JsonObject TrainResult::to_json() const {
-  JsonObject object{{"step", step}, {"reason", name(reason)}, {"examples", examples}};
+Json TrainResult::to_json() const {
+  Json object;
+  object.set("step", step);
+  object.set("reason", name(reason));
+  object.set("examples", examples);
   add_values(object, metrics);
-  object.emplace_back("input_wait_seconds", input_wait_seconds);
-  object.emplace_back("input_report", input_report);
-  object.emplace_back("step_report", step_shares.to_json());
+  object.set("input_wait_seconds", input_wait_seconds);
+  object.set("input_report", input_report);
+  object.set("step_report", step_shares.to_json());
   return object;
 }
 
-JsonObject EvaluateResult::to_json() const {
-  JsonObject object{{"step", global_step}, {"examples", examples}, {"batches", batches}};
+Json EvaluateResult::to_json() const {
+  Json object;
+  object.set("step", global_step);
+  object.set("examples", examples);
+  object.set("batches", batches);
   add_values(object, values);
   return object;
 }

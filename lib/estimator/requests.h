@@ -27,7 +27,7 @@ std::string_view name(EndReason reason);
 
 /// Values of a step or an evaluation, added to an object: "loss", "metrics", an object of the other numbers, and
 /// "tensors", one of nested arrays, without tensors of more than 65,536 elements. A loss of NaN is null.
-void add_values(base::JsonObject &object, const std::vector<NamedNumber> &values);
+void add_values(base::Json &object, const std::vector<NamedNumber> &values);
 
 /// At most one of steps, max_steps and epochs is set; none means until the input ends.
 struct TrainRequest {
@@ -67,7 +67,7 @@ struct TrainResult {
   distribute::StepShares step_shares;  // where the time of the steps went
 
   /// {"step", "reason", "examples", "loss", "metrics", "tensors", "input_wait_seconds", "input_report", "step_report"}
-  base::JsonObject to_json() const;
+  base::Json to_json() const;
 };
 
 struct EvaluateRequest {
@@ -88,7 +88,7 @@ struct EvaluateResult {
   /// The value of this name, or null.
   const double *find(std::string_view value_name) const;
   /// {"step", "examples", "batches", "loss", "metrics", "tensors"}
-  base::JsonObject to_json() const;
+  base::Json to_json() const;
 };
 
 struct TrainAndEvaluateRequest {

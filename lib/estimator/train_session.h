@@ -127,7 +127,7 @@ class TrainSession : private RunControl {
   /// What is trained and how, for people.
   base::JsonObject summary_settings() const;
   /// Of these what the program said of batches and optimizer.
-  base::JsonObject model_settings() const;
+  base::Json model_settings() const;
   /// A line of the run's record; `failure`: why the session ends, if it fails.
   void write_record(const base::Status &failure);
   base::Status end_pass();

@@ -3,7 +3,6 @@
 // Opening a training session, and what it writes for people to see.
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <utility>
 
 #include "base/exceptions.h"
@@ -72,19 +71,26 @@ Json setting_of(const graph::Attribute &attribute) {
   return graph::to_string(attribute);
 }
 
-JsonObject environment_of(const distribute::Strategy &strategy, const Environment &environment) {
+Json environment_of(const distribute::Strategy &strategy, const Environment &environment) {
   base::JsonArray devices;
   for (const distribute::DeviceChoice &device : strategy.devices()) {
     if (device.backend == nullptr) continue;
     const Result<backend::DeviceDescription> described = device.backend->describe_device(device.index);
     if (!described.ok()) continue;
-    devices.push_back(JsonObject{{"device", described->name},
-                                 {"description", described->description},
-                                 {"memory_bytes", described->memory_bytes}});
+    Json one;
+    one.set("device", described->name);
+    one.set("description", described->description);
+    one.set("memory_bytes", described->memory_bytes);
+    devices.push_back(std::move(one));
   }
-  return {{"version", environment.version},         {"strategy", strategy.name()},
-          {"replicas", strategy.replicas_in_all()}, {"workers", strategy.workers().count},
-          {"threads", environment.threads},         {"devices", std::move(devices)}};
+  Json all;
+  all.set("version", environment.version);
+  all.set("strategy", strategy.name());
+  all.set("replicas", strategy.replicas_in_all());
+  all.set("workers", strategy.workers().count);
+  all.set("threads", environment.threads);
+  all.set("devices", std::move(devices));
+  return all;
 }
 
 base::JsonArray variables_of(const graph::Model &model) {
@@ -93,27 +99,31 @@ base::JsonArray variables_of(const graph::Model &model) {
     int64_t parameters = 1;
     for (const int64_t dim : variable.dims)
       parameters *= dim;
-    variables.push_back(JsonObject{{"name", variable.name},
-                                   {"dtype", tensor::name(variable.dtype)},
-                                   {"shape", Json(variable.dims)},
-                                   {"parameters", parameters},
-                                   {"trainable", variable.trainable}});
+    Json one;
+    one.set("name", variable.name);
+    one.set("dtype", tensor::name(variable.dtype));
+    one.set("shape", variable.dims);
+    one.set("parameters", parameters);
+    one.set("trainable", variable.trainable);
+    variables.push_back(std::move(one));
   }
   return variables;
 }
 
 /// Bytes: those of the process, and what a copy of the model's state and the largest program's results take.
-JsonObject memory_of(const Json &trainer) {
+Json memory_of(const Json &trainer) {
   const int64_t resident = monitor::resident_bytes();  // the system counts both in ways of their own
-  JsonObject memory{{"resident", resident}, {"most_resident", std::max(resident, monitor::most_resident_bytes())}};
+  Json memory;
+  memory.set("resident", resident);
+  memory.set("most_resident", std::max(resident, monitor::most_resident_bytes()));
   const Json *const arenas = trainer.find("arenas"), *const programs = trainer.find("executables");
   if (arenas == nullptr || programs == nullptr) return memory;
   for (const Json &arena : arenas->array())
-    memory.emplace_back(arena.find("arena")->string(), *arena.find("bytes"));
+    memory.set(arena.find("arena")->string(), *arena.find("bytes"));
   int64_t workspace = 0;
   for (const Json &program : programs->array())
     workspace = std::max(workspace, program.find("workspace_bytes")->integer());
-  memory.emplace_back("workspace", workspace);
+  memory.set("workspace", workspace);
   return memory;
 }
 
@@ -329,44 +339,43 @@ JsonObject TrainSession::summary_settings() const {
   JsonObject settings;
   for (const auto &[name, option] : state_->config.options.object())
     if (const Json *value = option.find("value"); value != nullptr) settings.emplace_back(name, *value);
-  std::ranges::move(model_settings(), std::back_inserter(settings));
+  Json model = model_settings();
+  for (auto &setting : model.object())
+    settings.push_back(std::move(setting));
   return settings;
 }
 
-JsonObject TrainSession::model_settings() const {
-  JsonObject settings;
-  settings.emplace_back("batch_size", request_.dataset->spec().batch_size);
-  settings.emplace_back("replicas", state_->strategy()->replicas_in_all());
+Json TrainSession::model_settings() const {
+  Json settings;
+  settings.set("batch_size", request_.dataset->spec().batch_size);
+  settings.set("replicas", state_->strategy()->replicas_in_all());
   const std::optional<graph::TrainSpec> &train = trainer_->model().train;
   if (!train) return settings;
-  settings.emplace_back("optimizer", train->optimizer.op);
+  settings.set("optimizer", train->optimizer.op);
   for (const auto &[name, attribute] : train->optimizer.attributes)
-    settings.emplace_back("optimizer/" + name, setting_of(attribute));
+    settings.set("optimizer/" + name, setting_of(attribute));
   return settings;
 }
 
 void TrainSession::write_record(const Status &failure) {
   if (!state_->summaries.is_on() || !begun_ || !trainer_.is_open()) return;
   const Status written = base::without_exceptions([&] {
-    const distribute::Strategy &strategy = *state_->strategy();
-    JsonObject record{{"seconds", 1e-9 * static_cast<double>(base::now_ns() - opened_ns_)},
-                      {"first_step", statistics_.first_step()}};
-    JsonObject result = statistics_.result(*trainer_, goal_.reason().value_or(EndReason::stopped)).to_json();
-    std::ranges::move(result, std::back_inserter(record));
+    Json record = statistics_.result(*trainer_, goal_.reason().value_or(EndReason::stopped)).to_json();
+    record.set("seconds", 1e-9 * static_cast<double>(base::now_ns() - opened_ns_));
+    record.set("first_step", statistics_.first_step());
     if (!failure.ok()) {
-      Json *const reason = &std::ranges::find(record, "reason", &JsonObject::value_type::first)->second;
-      *reason = failure.code() == base::Code::cancelled ? "CANCELLED" : "ERROR";
-      record.emplace_back("error", failure.to_string());
+      record.set("reason", failure.code() == base::Code::cancelled ? "CANCELLED" : "ERROR");
+      record.set("error", failure.to_string());
     }
-    record.emplace_back("options", state_->config.options);
-    record.emplace_back("settings", model_settings());
-    record.emplace_back("environment", environment_of(strategy, state_->environment));
-    record.emplace_back("variables", variables_of(trainer_->model()));
+    record.set("options", state_->config.options);
+    record.set("settings", model_settings());
+    record.set("environment", environment_of(*state_->strategy(), state_->environment));
+    record.set("variables", variables_of(trainer_->model()));
     Json how = trainer_->describe();
-    record.emplace_back("memory", memory_of(how));
+    record.set("memory", memory_of(how));
     if (how.is_object()) std::erase_if(how.object(), [](const auto &part) { return part.second.is_array(); });
-    record.emplace_back("execution", std::move(how));
-    state_->summaries.add_record("training", record);
+    record.set("execution", std::move(how));
+    state_->summaries.add_record("training", std::move(record));
     return Status();
   });
   if (!written.ok()) state_->logger().warning("the record of the run lacks this training: ", written.to_string());

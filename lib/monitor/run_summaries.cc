@@ -115,13 +115,16 @@ void RunSummaries::add_evaluation(int64_t step, std::span<const TaggedValue> val
   note(evaluation_.file.flush());
 }
 
-void RunSummaries::add_record(std::string_view event, const base::JsonObject &object) {
+void RunSummaries::add_record(std::string_view event, base::Json object) {
   if (!is_on()) return;
-  base::JsonObject line{{"event", event}, {"time", 1e-9 * static_cast<double>(wall_time_ns())}};
-  line.insert(line.end(), object.begin(), object.end());
-  const std::string text = base::Json(std::move(line)).dump() + "\n";
+  base::Json record;
+  record.set("event", event);
+  record.set("time", 1e-9 * static_cast<double>(wall_time_ns()));
+  for (auto &part : object.object())
+    record.object().push_back(std::move(part));
+  const std::string line = record.dump() + "\n";
   const std::lock_guard lock(mutex_);
-  note(append_record(text));
+  note(append_record(line));
 }
 
 Status RunSummaries::append_record(const std::string &line) const {

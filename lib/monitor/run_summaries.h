@@ -79,8 +79,8 @@ class RunSummaries {
                 std::span<const std::string> metrics);
   /// To those of evaluations, with the step of the weights.
   void add_evaluation(int64_t step, std::span<const TaggedValue> values, std::span<const ShownSummary> shown = {});
-  /// A line of the record: {"event": `event`, "time": seconds since 1970, and what `object` has}.
-  void add_record(std::string_view event, const base::JsonObject &object);
+  /// A line of the record: an object, with "event" and "time", seconds since 1970.
+  void add_record(std::string_view event, base::Json object);
 
   /// Writes what has waited for flush_secs.
   void flush_if_due();

@@ -74,12 +74,13 @@ static void test_record(void **) {
   const TemporaryDirectory folder;
   const RememberingLogger log;
   const std::string path = folder / "deep/run.jsonl";
-  RunSummaries({.folder = folder / "deep"}, log.logger()).add_record("training", {{"step", 3}, {"name", "a\nb\""}});
+  RunSummaries({.folder = folder / "deep"}, log.logger())
+      .add_record("training", base::JsonObject{{"step", 3}, {"name", "a\nb\""}});
   const std::string first = assert_ok_value(base::read_file(path));
   assert_ok(base::write_file_synced(path, first + "{\"event\": \"evalu"));
   RunSummaries second({.folder = folder / "deep"}, log.logger());
-  second.add_record("evaluation", {{"loss", base::Json()}});
-  second.add_record("evaluation", {{"loss", 0.5}});
+  second.add_record("evaluation", base::JsonObject{{"loss", base::Json()}});
+  second.add_record("evaluation", base::JsonObject{{"loss", 0.5}});
   const std::vector<std::string> lines = base::split(assert_ok_value(base::read_file(path)), '\n');
   assert_int_equal(lines.size(), 5);
   assert_string_equal(lines[4].c_str(), "");

@@ -282,6 +282,8 @@ class Report(Case):
             self.assertFalse([name for name in attributes if name.startswith('on')])
             if 'href' in attributes:
                 self.assertTrue(attributes['href'].startswith('#'))
+        policy = [attributes['content'] for _, attributes in page.elements if attributes.get('http-equiv') == 'Content-Security-Policy']
+        self.assertEqual(policy, ["default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"])
         left = page.source.replace(SVG_NAMESPACE, '')
         self.assertNotRegex(left, r'https?:|@import|url\(|fetch\(|XMLHttpRequest|import\(|WebSocket|sendBeacon')
         anchors = {attributes['id'] for _, attributes in page.elements if 'id' in attributes}
@@ -354,6 +356,23 @@ class Report(Case):
                 done = subprocess.run(['tidy', '-e', '-q', '-utf8', '--drop-empty-elements', 'no', self.path('page.html')],
                                       capture_output=True, text=True, check=False)
                 self.assertEqual((done.returncode, done.stderr), (0, ''))
+
+    def test_of_thousands_of_trainings_the_newest_count(self):
+        folder = write_run('plain', self.path('run'))
+        line, evaluation = self.record(folder, 'training')[-1], self.record(folder, 'evaluation')[-1]
+        with open(os.path.join(folder, 'run.jsonl'), 'w', encoding='utf-8') as file:
+            for i in range(2000):
+                former = {**line, 'first_step': i, 'step': i + 1, 'options': {'seed': {'value': i, 'origin': 'set'}}}
+                file.write(json.dumps(former) + '\n' + json.dumps({**evaluation, 'step': i}) + '\n')
+            file.write(json.dumps({**line, 'first_step': 2000, 'step': 2000, 'options': {}, 'reason': 'ERROR', 'error': 'x'}) + '\n')
+            file.write(json.dumps({**evaluation, 'step': 2000, 'tensors': {}}) + '\n')
+        page = self.report(folder)
+        self.assertEqual(page.rows('Options that were set')['seed'][0], 1999)
+        self.assertEqual(len(page.tables['Each training in this folder']), 1 + 50)
+        self.assertIn('1,951 earlier trainings', page.text)
+        self.assertIn('Evaluation of step 1,999', page.text)
+        self.assertEqual(page.rows('Results of the newest training and evaluation')['step'], [2000, 2000])
+        self.assertLess(len(page.source), 2e5)
 
     def test_a_resumed_run_has_each_step_once(self):
         folder = write_run('plain', self.path('run'))
@@ -430,6 +449,13 @@ class Explain(Case):
             file.write(json.dumps(earlier) + '\n' + json.dumps({**newest, 'first_step': 5000, 'step': 5010}) + '\n')
         self.assertNotIn('programs', self.limits(self.folder))
 
+    def test_few_rows_of_a_small_model(self):
+        folder = write_run('plain', self.path('run'))
+        if self.record(folder, 'training')[-1]['step_report']['step_seconds'] >= 1e-3:
+            self.skipTest('steps are slow here')
+        self.assertIn('Each replica has 4 rows of a batch', self.limits(folder)['small_batch']['explanation'])
+
+    @unittest.skipUnless(len(os.sched_getaffinity(0)) > 1, 'two replicas share a core here')
     def test_uneven_rows_leave_a_replica_waiting(self):
         limit = self.limits(write_run('uneven', self.path('run')))['slow_device']
         self.assertEqual(limit['figures']['device'], 'cpu:0')
@@ -441,6 +467,7 @@ class Explain(Case):
         self.assertEqual(self.limits(folder), {})
         said = call('explain', folder).stdout
         self.assertIn('Nothing limits it but computing, which took 97 % of the time of steps', said)
+        self.assertIn('The 2 replicas train at 97 % of 2 times the speed of one that never waits.', said)
         self.assertIn('1,000 steps of 256 rows on 2 replicas in 20.5 s', said)
 
     def test_a_slow_source(self):
@@ -521,35 +548,39 @@ addEventListener("load", () => {
   box.click();
   const svg = document.querySelector(".chart svg"), place = svg.getBoundingClientRect();
   svg.dispatchEvent(new PointerEvent("pointermove", {clientX: place.left + place.width / 2, clientY: place.top + 20}));
-  document.body.dataset.probe = JSON.stringify({faults, width: document.documentElement.scrollWidth, window: innerWidth,
+  parent.postMessage(JSON.stringify({faults, width: document.documentElement.scrollWidth, window: innerWidth,
     charts: document.querySelectorAll(".chart svg").length, tip: document.querySelector(".tip").textContent,
     dark: getComputedStyle(document.body).backgroundColor,
-    paths: [...document.querySelectorAll("path.curve")].map((path) => path.getAttribute("d"))});
+    paths: [...document.querySelectorAll("path.curve")].map((path) => path.getAttribute("d"))}), "*");
 });
 </script>"""
+# A frame may be narrower than any window.
+FRAME = """<!DOCTYPE html><title>frame</title><body><iframe src="probe.html" width="WIDTH" height="900" style="border: 0"></iframe>
+<script>addEventListener("message", (event) => { document.body.dataset.probe = event.data; });</script>"""
 
 
 @unittest.skipUnless(shutil.which('chromium'), 'chromium is not installed')
 class Browser(Case):
     def probe(self, page, width, *words):
-        path = self.path('probe.html')
-        with open(path, 'w', encoding='utf-8') as file:
-            file.write(page.source.replace('<head>', '<head>' + PROBE, 1))
-        done = chromium(f'--window-size={width},900', *words, '--dump-dom', 'file://' + path)
+        for name, text in (('probe', page.source.replace('<head>', '<head>' + PROBE, 1)), ('frame', FRAME.replace('WIDTH', str(width)))):
+            with open(self.path(name + '.html'), 'w', encoding='utf-8') as file:
+                file.write(text)
+        done = chromium('--window-size=1400,1000', *words, '--dump-dom', 'file://' + self.path('frame.html'))
         found = re.search(r'data-probe="([^"]*)"', done.stdout)
         self.assertTrue(found, done.stderr[-2000:])
         return json.loads(html.unescape(found[1]))
 
     def test_the_script_draws_and_the_page_fits(self):
-        runs = [write_run('plain', self.path(name)) for name in ('one', 'two')]
+        runs = [write_run('plain', self.path(name)) for name in ('one', 'n' * 120)]
         for folders in (runs[:1], runs):
             page = self.report(*folders)
             tags = {tag for run in page.data['runs'] for kind in ('training', 'evaluation') for tag in run[kind]}
-            for width in (1280, 500):  # a window is never narrower
+            for width in (1280, 360):
                 found = self.probe(page, width)
                 self.assertEqual(found['faults'], [])
                 self.assertEqual(found['charts'], len(tags))
-                self.assertLessEqual(found['width'], found['window'])
+                self.assertLessEqual(found['width'], width)
+                self.assertEqual(found['window'], width)
                 self.assertIn('step ', found['tip'])
                 for path in found['paths']:
                     self.assertRegex(path, r'^(M[-\d.]+ [-\d.]+(L[-\d.]+ [-\d.]+)*)*$')
@@ -562,7 +593,7 @@ class Browser(Case):
     def test_screenshots(self):
         self.report(write_run('plain', self.path('run')))
         logs = os.environ.get('TUTTI_TEST_LOGS', self.folder)
-        for name, width, scheme in (('light', 1280, 1), ('dark', 1280, 0), ('phone', 500, 1)):
+        for name, width, scheme in (('light', 1280, 1), ('dark', 1280, 0), ('phone', 390, 1)):
             picture = os.path.join(logs, f'report_{name}.png')
             chromium(f'--window-size={width},4200', f'--blink-settings=preferredColorScheme={scheme}', '--screenshot=' + picture,
                      'file://' + self.path('page.html'))

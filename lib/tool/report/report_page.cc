@@ -139,6 +139,9 @@ std::string report_page(const std::vector<RunRecord> &runs) {
     sections += section(part.id, part.title, part.html);
   }
   return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+         "script-src "
+         "'unsafe-inline'\">\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
          "<meta name=\"color-scheme\" content=\"light dark\">\n<title>" +
          escaped(title) + " – tutti report</title>\n<style>\n" + kPageStyle + "</style>\n</head>\n<body>\n" +

@@ -250,9 +250,12 @@ std::string summary_of(const Figures &run, bool is_limited) {
                      " rows on " + counted_text(run.replicas, "replica") + " in " + seconds_text(run.seconds);
   if (run.step_seconds > 0) text += "; a step took " + milliseconds_text(1e3 * run.step_seconds);
   text += ".";
+  const double compute = number_at(run.steps_report, {"compute"});
+  if (run.replicas > 1 && run.steps > 0)
+    text += " The " + whole_text(run.replicas) + " replicas train at " + percent_text(compute) + " of " +
+            whole_text(run.replicas) + " times the speed of one that never waits.";
   if (run.is_short()) text += " That is little to go by.";
   if (is_limited) return text;
-  const double compute = number_at(run.steps_report, {"compute"});
   if (run.steps == 0) return text + " No step was timed, so nothing can be said of what limits it.";
   return text + " Nothing limits it but computing, which took " + of_steps(compute) +
          ": faster devices, more of them, a lower precision or a smaller model would make it faster.";

@@ -17,6 +17,38 @@ using json = nlohmann::ordered_json;
 
 const json kNull;
 
+bool makes_steps(const json &training) { return number_at(training, {"step"}) > number_at(training, {"first_step"}); }
+
+/// Of a training that is not the one looked at, its results alone are kept: there may be thousands.
+void shorten(json &training) {
+  for (const char *const part :
+       {"input_report", "options", "settings", "environment", "variables", "memory", "execution"})
+    training.erase(part);
+}
+
+/// The newest that made steps, or the newest of all where none has, stays whole.
+void add_training(json line, json &trainings) {
+  const auto newest = std::find_if(trainings.rbegin(), trainings.rend(), makes_steps);
+  if (newest != trainings.rend() && !makes_steps(line)) {
+    shorten(line);
+  } else {
+    for (auto former = trainings.rbegin(); former != trainings.rend(); ++former) {
+      shorten(*former);
+      if (former == newest) break;
+    }
+  }
+  trainings.push_back(std::move(line));
+}
+
+/// The newest matrices stay.
+void add_evaluation(json line, json &evaluations) {
+  const json &tensors = value_at(line, {"tensors"});
+  if (!evaluations.empty() && tensors.is_object() && !tensors.empty())
+    for (auto former = evaluations.rbegin(); former != evaluations.rend() && former->erase("tensors") > 0;)
+      ++former;
+  evaluations.push_back(std::move(line));
+}
+
 /// False where there is no such file.
 bool read_record(const std::string &path, RunRecord &run) {
   std::ifstream file(path);
@@ -24,12 +56,12 @@ bool read_record(const std::string &path, RunRecord &run) {
   int64_t number = 0;
   for (std::string line; std::getline(file, line);) {
     ++number;
-    const json object = json::parse(line, nullptr, false);
+    json object = json::parse(line, nullptr, false);
     const std::string event = text_at(object, {"event"});
     if (event == "training") {
-      run.trainings.push_back(object);
+      add_training(std::move(object), run.trainings);
     } else if (event == "evaluation") {
-      run.evaluations.push_back(object);
+      add_evaluation(std::move(object), run.evaluations);
     } else if (object.is_discarded() || event.empty()) {
       run.notes.push_back("line " + std::to_string(number) +
                           " of run.jsonl is left out: it is not a whole JSON object");
@@ -101,7 +133,7 @@ void name_runs(std::vector<RunRecord> &runs) {
 
 const json &RunRecord::last_training() const {
   for (auto line = trainings.rbegin(); line != trainings.rend(); ++line)
-    if (number_at(*line, {"step"}) > number_at(*line, {"first_step"})) return *line;
+    if (makes_steps(*line)) return *line;
   return trainings.empty() ? kNull : trainings.back();
 }
 

@@ -16,7 +16,8 @@ namespace tutti::tool {
 struct RunRecord {
   std::string folder;
   std::string name;  ///< the last parts of the folder's path that tell it from other runs
-  /// Lines of the record as they came (tutti/estimator.h); arrays.
+  /// Lines of the record (tutti/estimator.h), arrays: last_training() as it came, of others what they came to; of
+  /// evaluations the newest tensors alone.
   nlohmann::ordered_json trainings, evaluations;
   nlohmann::ordered_json profile;  ///< null: there is none
   Curves training, evaluation;

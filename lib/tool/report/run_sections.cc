@@ -17,6 +17,8 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
+constexpr size_t kMostTrainings = 50;  // in the table
+
 constexpr struct {
   const char *key, *title;
 } kShares[] = {
@@ -170,7 +172,9 @@ std::string trainings_html(const RunRecord &run) {
   HtmlTable table("Each training in this folder",
                   {"Ended", "Reason", ">From step", ">To step", ">Time", ">Examples per second", ">Loss"});
   std::string errors;
-  for (const json &training : run.trainings) {
+  const size_t first = run.trainings.size() - std::min(run.trainings.size(), kMostTrainings);
+  for (size_t i = first; i < run.trainings.size(); ++i) {
+    const json &training = run.trainings[i];
     const double seconds = number_at(training, {"seconds"}), examples = number_at(training, {"examples"});
     std::string reason = text_at(training, {"reason"});
     std::transform(reason.begin(), reason.end(), reason.begin(),
@@ -183,7 +187,9 @@ std::string trainings_html(const RunRecord &run) {
     if (!text_at(training, {"error"}).empty()) errors = text_at(training, {"error"});
   }
   if (!errors.empty()) errors = "<pre class=\"error\">" + escaped(errors) + "</pre>\n";
-  return table.text() + errors;
+  const std::string more =
+      first == 0 ? "" : counted_text(static_cast<double>(first), "earlier training") + " in the record.";
+  return paragraph(more, "note") + table.text() + errors;
 }
 
 std::string variables_html(const RunRecord &run) {

@@ -42,16 +42,12 @@ double sum_of(const std::vector<double> &row) {
 }
 
 std::string shaded_cell(double value, double row_sum, bool is_right) {
-  char alpha[32];
+  char share_text[32];
   const double share = row_sum > 0 ? value / row_sum : 0;
-  std::snprintf(alpha, sizeof alpha, "%.3f", share > 0 ? 0.08 + 0.72 * share : 0.0);
-  std::string exact = json(value).dump();
-  return "<td class=\"n " + std::string(is_right ? "right" : "wrong") +
-         (share > 0.55 ? " dark"
-          : share > 0  ? ""
-                       : " zero") +
-         "\" style=\"--a:" + alpha + "\" data-value=\"" + exact + "\" title=\"" + percent_text(share) + "\">" +
-         escaped(value_text(value)) + "</td>";
+  std::snprintf(share_text, sizeof share_text, "%.3f", share);
+  const std::string kind = share == 0 ? "zero" : is_right ? "right" : "wrong";
+  return "<td class=\"n " + kind + "\" style=\"--a:" + share_text + "\" data-value=\"" + json(value).dump() +
+         "\" title=\"" + percent_text(share) + "\">" + escaped(value_text(value)) + "</td>";
 }
 
 std::string matrix_table(const Matrix &matrix, const std::string &name) {
