@@ -153,6 +153,45 @@ class Training(RunCase):
         self.assert_close(self.json('evaluate', 'run')['loss'], result['evaluation']['loss'], 1e-6)
 
 
+class Columns(RunCase):
+    """CSV files whose columns have types by patterns, and all features together."""
+    def write_wide(self):
+        self.write_linear()
+        with open(self.path('wide.yaml'), 'w', encoding='utf-8') as file:
+            file.write("data: {train: {source: train.csv, types: {y: f32, '[ab]': f32}, label: y, batch: 8, shuffle: 0},"
+                       " evaluate: {source: test.csv}}\n"
+                       "model: [{stack: {inputs: '*', axis: 1}}, {dense: {units: 1, kernel_initializer: zeros}}, {reshape: [batch]}]\n"
+                       'loss: mean_squared_error\noptimizer: {sgd: {learning_rate: 0.1}}\nrun: {model_dir: run, epochs: 5}\n')
+        return self.path('wide.yaml')
+
+    def test_types_by_patterns(self):
+        result = self.json('train', self.write_wide())
+        expected = descend(self.train_rows, 8, 5)
+        for got, weight in zip(read_weights(self.path(result['checkpoint'])), expected):
+            self.assert_close(got, weight)
+        self.assert_close(result['evaluation']['loss'], plane_errors(self.test_rows, expected)[0])
+
+    def test_features_without_their_label(self):
+        for more in ([], ['--set', 'data.train.map=a = mul(a, 1.0)']):
+            self.json('train', self.write_wide(), '--set', f'run.model_dir=run{len(more)}', *more)
+            with open(self.path('new.csv'), 'w', encoding='utf-8') as file:
+                file.write('b,a\n' + ''.join(f'{b!r},{a!r}\n' for a, b, _ in self.test_rows))
+            self.out('predict', f'run{len(more)}', 'new.csv', 'out.csv')
+            with open(self.path('out.csv'), encoding='utf-8') as file:
+                got = [float(line) for line in file.read().split()[1:]]
+            weights = descend(self.train_rows, 8, 5)
+            for value, (a, b, _) in zip(got, self.test_rows):
+                self.assert_close(value, weights[0] * a + weights[1] * b + weights[2])
+
+    def test_mistakes(self):
+        config = self.write_wide()
+        for words, needle in ((['data.train.types=f23'], 'data.train.types: expected a type such as f32 or i64'),
+                              (['data.train.types={z: f32, "*": f32}'], "there is no column 'z'; known: a, b, y"),
+                              (['data.train.settings.columns={a: f32}'], 'settings.columns says the types'),
+                              (['data.train.format=npy'], 'this source is npy')):
+            self.assertIn(needle, self.refused('train', config, '--set', *words))
+
+
 class Folder(RunCase):
     def test_the_run_keeps_what_it_was(self):
         config = self.write_linear()

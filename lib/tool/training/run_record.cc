@@ -47,6 +47,7 @@ void RunRecord::add_hooks(Hooks &hooks) {
 /// The model has been built by now, so the configuration is a good one.
 void RunRecord::begin(const tutti_hook_event *event) {
   first_step_ = tutti_hook_event_get_step(event);
+  begin_ = std::chrono::steady_clock::now();
   if (!folder_.empty()) write_config(config_);
 }
 
@@ -59,7 +60,9 @@ void RunRecord::note_speed(const tutti_hook_event *event) {
 }
 
 void RunRecord::note_end(const tutti_hook_event *event) {
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin_;
   training_ = {{"step", tutti_hook_event_get_step(event)},
+               {"seconds", seconds.count()},
                {"examples_per_second", number_json(static_cast<double>(speeds_) / seconds_per_example_)},
                {"loss", number_json(tutti_hook_event_get_loss(event))},
                {"metrics", json::object()}};

@@ -5,6 +5,7 @@
 #ifndef TUTTI_TOOL_TRAINING_RUN_RECORD_H_
 #define TUTTI_TOOL_TRAINING_RUN_RECORD_H_
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <tutti/tutti.hpp>
@@ -24,7 +25,8 @@ class RunRecord {
 
   /// The step that the training began with; -1 = it did not.
   int64_t first_step() const { return first_step_; }
-  /// As result_json(), of the steps of this training.
+  /// As result_json(), of the steps of this training, without the number of examples; the seconds are with
+  /// evaluations, the examples per second without.
   nlohmann::ordered_json training() const { return training_; }
   /// Writes `value` to a file of the folder.
   void write(const std::string &name, const nlohmann::ordered_json &value) const;
@@ -41,6 +43,7 @@ class RunRecord {
   const std::string folder_;
   const std::vector<std::string> metrics_;
   int64_t first_step_ = -1;
+  std::chrono::steady_clock::time_point begin_;
   double seconds_per_example_ = 0;
   int64_t speeds_ = 0;
   nlohmann::ordered_json training_;

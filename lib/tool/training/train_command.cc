@@ -145,18 +145,20 @@ std::string details() {
   std::string text =
       "CONFIG is a file in YAML or JSON. This is a whole one:\n\n"
       "  data:\n"
-      "    train: {source: csv:train.csv, label: y, batch: 32,\n"
-      "            settings: {columns: {a: f32, b: f32, y: i64}}}\n"
+      "    train: {source: csv:train.csv, types: {y: i64, '*': f32},\n"
+      "            label: y, batch: 32}\n"
       "    evaluate: {source: csv:test.csv}     # or {fraction: 0.1}\n"
       "  model:\n"
-      "    - stack: {inputs: [a, b], axis: 1}\n"
+      "    - stack: {inputs: '*', axis: 1}      # all features\n"
       "    - dense: {units: 16, activation: relu}\n"
       "    - dense: 3\n"
       "  loss: sparse_softmax_cross_entropy\n"
       "  metrics: [accuracy]\n"
       "  optimizer: {adam: {learning_rate: 0.01}}\n"
       "  run: {model_dir: runs/first, epochs: 5}\n\n"
-      "data: the source, its settings, map, select and shuffle are those of 'tutti dataset'; label and weight name "
+      "data: the source, its settings, map, select and shuffle are those of 'tutti dataset'; types are those of "
+      "columns "
+      "of CSV files, by name or pattern; label and weight name "
       "components, all others are features. Batches have 64 examples and training data are shuffled in a buffer of "
       "10,000 unless batch and shuffle say otherwise; with max_steps or steps they come again and again. data.evaluate "
       "has the keys of data.train that it does not "
@@ -182,7 +184,9 @@ std::string details() {
          "The folder of the run (runs/NAME of CONFIG unless run.model_dir is set) keeps checkpoints, event files for "
          "TensorBoard, config.yaml with every default, metrics.jsonl, result.json, and profile.json of the steps that "
          "profile: {steps: N} names. Where it has a checkpoint, training goes on from there.\n\n"
-         "Ctrl-C ends the training after its step, with a checkpoint; a second one at once.";
+         "Ctrl-C ends the training after its step, or an evaluation that is running, with a checkpoint; a second one "
+         "at "
+         "once.";
 }
 
 }  // namespace
