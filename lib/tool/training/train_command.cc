@@ -16,7 +16,7 @@
 #include "tool/training/option_config.h"
 #include "tool/training/result_table.h"
 #include "tool/training/run_config.h"
-#include "tool/training/run_record.h"
+#include "tool/training/run_folder.h"
 #include "tool/training/stop_signals.h"
 
 namespace tutti::tool {
@@ -41,7 +41,7 @@ class Training {
         strategy_(make_strategy(config, context_, integer_in(*config.find("data")->find("train"), "batch", 0))),
         is_first_(strategy_.worker_index() == 0),
         folder_(model_dir_of(config)),
-        record_(config, context_, is_first_ ? folder_ : "") {
+        run_folder_(config, context_, is_first_ ? folder_ : "") {
     if (has_data(config, "evaluate")) evaluation_ = first_batches(open_data(config, "evaluate", context_));
   }
 
@@ -55,7 +55,7 @@ class Training {
       try {
         return train(trained);
       } catch (const Error &error) {
-        if (record_.first_step() >= 0) throw;
+        if (run_folder_.first_step() >= 0) throw;
         if (is_new && is_first_) remove_empty_folder();
         // What does not go together, such as two limits.
         if (error.code() == TUTTI_INVALID_ARGUMENT && !estimator.is_wrong()) throw UsageError{error.what(), false};
@@ -91,7 +91,7 @@ class Training {
 
   Result train(Estimator &estimator) {
     Hooks hooks;
-    record_.add_hooks(hooks);
+    run_folder_.add_hooks(hooks);
     if (!request_.is_quiet && is_first_) hooks.add_progress();
     const Options options = options_of(config_.find("run"), "train");
     if (!evaluation_) return estimator.train(data_, options, hooks, signals_.cancel());
@@ -102,7 +102,7 @@ class Training {
 
   void tell(const Result &result) const {
     json all = {{"model_dir", folder_}, {"reason", reason_name(result.reason())}, {"resumed_from", resumed_from_}};
-    all["training"] = evaluation_ ? record_.training() : result_json(result);
+    all["training"] = evaluation_ ? run_folder_.training() : result_json(result);
     all["evaluation"] = evaluation_ ? result_json(result) : json();
     all["checkpoint"] = newest_checkpoint(folder_);
     json kept = all;
@@ -110,7 +110,7 @@ class Training {
       kept["input_report"] = json::parse(result.input_report(), nullptr, false);
       kept["step_report"] = json::parse(result.step_report(), nullptr, false);
     }
-    record_.write("result.json", kept);
+    run_folder_.write("result.json", kept);
     if (request_.as_json) {
       std::printf("%s\n", all.dump(1).c_str());
       return;
@@ -129,7 +129,7 @@ class Training {
   const Strategy strategy_;
   const bool is_first_;
   const std::string folder_;
-  RunRecord record_;
+  RunFolder run_folder_;
   std::optional<Dataset> evaluation_;
   std::string resumed_from_;
 };

@@ -2,8 +2,8 @@
 //
 // What a training leaves in the folder of its run beside checkpoints and event files: config.yaml, metrics.jsonl,
 // profile.json and result.json. Where several processes train together, the first one does.
-#ifndef TUTTI_TOOL_TRAINING_RUN_RECORD_H_
-#define TUTTI_TOOL_TRAINING_RUN_RECORD_H_
+#ifndef TUTTI_TOOL_TRAINING_RUN_FOLDER_H_
+#define TUTTI_TOOL_TRAINING_RUN_FOLDER_H_
 
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -15,10 +15,10 @@
 
 namespace tutti::tool {
 
-class RunRecord {
+class RunFolder {
  public:
   /// `folder`: "" = nothing is written. All three live as long as the hooks.
-  RunRecord(const ConfigNode &config, const Context &context, std::string folder);
+  RunFolder(const ConfigNode &config, const Context &context, std::string folder);
 
   /// Adds what writes the files, and what notes the training's own results.
   void add_hooks(Hooks &hooks);
@@ -52,4 +52,4 @@ class RunRecord {
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_TRAINING_RUN_RECORD_H_
+#endif  // TUTTI_TOOL_TRAINING_RUN_FOLDER_H_
