@@ -46,7 +46,7 @@ class Training(RunCase):
             config = self.write_linear(batch=batch, folder=f'run-{batch}-{devices}')
             result = self.json('train', config, '--devices', devices)
             self.assertEqual(result['training']['step'], 5 * -(-48 // batch))
-            self.assertEqual(result['evaluation']['examples'], 13)
+            self.assertEqual((result['training']['examples'], result['evaluation']['examples']), (5 * 48, 13))
             self.check_line(result, batch, 5)
             # A part of a batch at the end is a step as well; metrics of training are those of the last one.
             last = self.train_rows[-(48 % batch or batch):]
@@ -73,6 +73,13 @@ class Training(RunCase):
         together = self.json('train', config, '--set', 'run.model_dir=together', '--set', 'context.logical_devices=1',
                              before=(TUTTI, 'run', '-n', '2'))
         self.assert_close(together['evaluation']['loss'], alone['evaluation']['loss'])
+        # A secret of the job is not kept.
+        self.json('train', config, '--set', 'run.model_dir=secret', '--set', 'strategy={multi_worker: {job_secret: swordfish}}',
+                  '--set', 'context.logical_devices=1', before=(TUTTI, 'run', '-n', '2'))
+        with open(self.path('secret/config.yaml'), encoding='utf-8') as file:
+            text = file.read()
+        self.assertIn('multi_worker', text)
+        self.assertNotIn('swordfish', text)
 
     def test_options_alone(self):
         self.write_linear()
@@ -222,6 +229,7 @@ class Folder(RunCase):
         self.assertIn('resuming from run/checkpoint-11\n', done.stderr)
         self.assert_close(json.loads(done.stdout)['evaluation']['loss'], whole['evaluation']['loss'], 1e-6)
         self.assertEqual(json.loads(done.stdout)['resumed_from'], 'run/checkpoint-11')
+        self.assertEqual(json.loads(done.stdout)['training']['examples'], 48 * 5 - 11 * 8)
 
     def test_weights_to_begin_with(self):
         config = self.write_linear()

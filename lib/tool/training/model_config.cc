@@ -185,8 +185,8 @@ class ModelWriter {
         graph_.output(member.key.c_str(), writer_.value_of(member.value, layer_place()));
       return writer_.check(*outputs);
     }
-    const ConfigMember &loss = entry_member(config_.find("loss")->items.front());
-    const std::vector<OpInput> &inputs = find_entry({"loss"}, loss.key)->signature.inputs;
+    const std::string loss = entry_member(config_.find("loss")->items.front()).key;
+    const std::vector<OpInput> &inputs = find_entry({"loss"}, loss)->signature.inputs;
     graph_.output(inputs[0].name.c_str(), last_);
     if (inputs[0].name == "logits" && inputs.size() > 1 && inputs[1].name == "labels" && has_classes())
       graph_.output("class", tutti_argmax(graph_, last_, nullptr));

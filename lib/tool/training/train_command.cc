@@ -9,6 +9,7 @@
 
 #include "tool/command/command_list.h"
 #include "tool/console/usage_error.h"
+#include "tool/model/checkpoint_files.h"
 #include "tool/training/config_flags.h"
 #include "tool/training/data_config.h"
 #include "tool/training/device_config.h"
@@ -100,11 +101,23 @@ class Training {
                                         signals_.cancel());
   }
 
+  /// That a checkpoint has seen; 0 without one.
+  static int64_t examples_of(const std::string &checkpoint) {
+    return checkpoint.empty() ? 0 : read_checkpoint(checkpoint).manifest.at("run").value("examples", int64_t{0});
+  }
+
   void tell(const Result &result) const {
     json all = {{"model_dir", folder_}, {"reason", reason_name(result.reason())}, {"resumed_from", resumed_from_}};
-    all["training"] = evaluation_ ? run_folder_.training() : result_json(result);
-    all["evaluation"] = evaluation_ ? result_json(result) : json();
     all["checkpoint"] = newest_checkpoint(folder_);
+    all["training"] = evaluation_ ? run_folder_.training() : result_json(result);
+    all["evaluation"] = json();
+    if (evaluation_) {
+      if (!folder_.empty()) all["training"]["examples"] = examples_of(all["checkpoint"]) - examples_of(resumed_from_);
+      all["evaluation"] = result_json(result);
+      // Of all evaluations and steps together.
+      for (const char *const key : {"seconds", "examples_per_second"})
+        all["evaluation"].erase(key);
+    }
     json kept = all;
     if (!evaluation_) {
       kept["input_report"] = json::parse(result.input_report(), nullptr, false);
