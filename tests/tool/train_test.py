@@ -348,6 +348,9 @@ class Mistakes(RunCase):
                 ('run:', 'strategy: mirored\nrun:', "strategy: unknown key 'mirored', did you mean 'mirrored'?"),
                 ('run:', 'strategy: {one_device: {device: "cpu:99"}}\nrun:', "strategy: no device 'cpu:99'"),
                 ('run:', 'model: []\nrun:', "wrong.yaml:16:1: the key 'model' is there twice; the first is at "),
+                ('[batch]', '[batch, many]', "model[2].reshape.dims[1]: expected an integer or the word batch, got 'many'"),
+                ('run:', "frozen: 'dens/*'\nrun:", "parameter group 'dens/*' matches no trained variable"),
+                ('run:', 'context: {backend: cpi}\nrun:', "wrong.yaml:16:10: context: there is no backend 'cpi'"),
                 ('run: {', 'run: [', 'wrong.yaml:16:', 'is no YAML'),
                 ('label: y', "label: y\n    map: ['a = ad(a, b)']", 'wrong.yaml:6:10: data.train.map: there is no op', '  a = ad(a, b)\n      ^'),
                 ('evaluate: {source', 'evaluate: {fraction: 0.5, source', 'data.evaluate.source: a fraction of the training data')):

@@ -28,7 +28,7 @@ std::vector<std::string> all_keys() {
 
 /// What is wrong with a map or a selection, told with its place in place of the option's name.
 template <typename Call>
-auto told_at(const ConfigNode &data, const Call &call) {
+auto told_with_place(const ConfigNode &data, const Call &call) {
   try {
     return call();
   } catch (const UsageError &error) {
@@ -63,7 +63,7 @@ void complete_one(ConfigNode &data, bool is_training) {
     const std::vector<std::string> texts = texts_in(data, key);
     if (std::string(key) != "map") continue;
     for (const std::string &text : texts)
-      told_at(data, [&] { return parse_map(text); });
+      told_with_place(data, [&] { return parse_map(text); });
   }
 }
 
@@ -187,7 +187,7 @@ Dataset open_data(const ConfigNode &config, const std::string &name, const Conte
   if (const ConfigNode *const skip = data.find("skip")) first.skip(integer_of(*skip));
   if (const ConfigNode *const take = data.find("take")) first.take(integer_of(*take));
   if (truth_in(data, "cache", false)) first.cache();
-  const Dataset prepared = told_at(data, [&] { return prepare(first.build(), preparation_of(data), context); });
+  const Dataset prepared = told_with_place(data, [&] { return prepare(first.build(), preparation_of(data), context); });
   dataset = with_roles(data, prepared, context);
   Pipeline last(context);
   last.dataset(dataset);

@@ -58,8 +58,9 @@ class Training {
       } catch (const Error &error) {
         if (run_folder_.first_step() >= 0) throw;
         if (is_new && is_first_) remove_empty_folder();
-        // What does not go together, such as two limits.
-        if (error.code() == TUTTI_INVALID_ARGUMENT && !estimator.is_wrong()) throw UsageError{error.what(), false};
+        // What does not go together, such as two limits, and patterns that match nothing.
+        const bool is_refused = error.code() == TUTTI_INVALID_ARGUMENT || error.code() == TUTTI_NOT_FOUND;
+        if (is_refused && !estimator.is_wrong()) throw UsageError{error.what(), false};
         throw;
       }
     });
