@@ -46,7 +46,7 @@ class Training(RunCase):
             config = self.write_linear(batch=batch, folder=f'run-{batch}-{devices}')
             result = self.json('train', config, '--devices', devices)
             self.assertEqual(result['training']['step'], 5 * -(-48 // batch))
-            self.assertEqual(result['evaluation']['examples'], 13)
+            self.assertEqual((result['training']['examples'], result['evaluation']['examples']), (5 * 48, 13))
             self.check_line(result, batch, 5)
             # A part of a batch at the end is a step as well; metrics of training are those of the last one.
             last = self.train_rows[-(48 % batch or batch):]
@@ -73,6 +73,13 @@ class Training(RunCase):
         together = self.json('train', config, '--set', 'run.model_dir=together', '--set', 'context.logical_devices=1',
                              before=(TUTTI, 'run', '-n', '2'))
         self.assert_close(together['evaluation']['loss'], alone['evaluation']['loss'])
+        # A secret of the job is not kept.
+        self.json('train', config, '--set', 'run.model_dir=secret', '--set', 'strategy={multi_worker: {job_secret: swordfish}}',
+                  '--set', 'context.logical_devices=1', before=(TUTTI, 'run', '-n', '2'))
+        with open(self.path('secret/config.yaml'), encoding='utf-8') as file:
+            text = file.read()
+        self.assertIn('multi_worker', text)
+        self.assertNotIn('swordfish', text)
 
     def test_options_alone(self):
         self.write_linear()
@@ -153,6 +160,45 @@ class Training(RunCase):
         self.assert_close(self.json('evaluate', 'run')['loss'], result['evaluation']['loss'], 1e-6)
 
 
+class Columns(RunCase):
+    """CSV files whose columns have types by patterns, and all features together."""
+    def write_wide(self):
+        self.write_linear()
+        with open(self.path('wide.yaml'), 'w', encoding='utf-8') as file:
+            file.write("data: {train: {source: train.csv, types: {y: f32, '[ab]': f32}, label: y, batch: 8, shuffle: 0},"
+                       " evaluate: {source: test.csv}}\n"
+                       "model: [{stack: {inputs: '*', axis: 1}}, {dense: {units: 1, kernel_initializer: zeros}}, {reshape: [batch]}]\n"
+                       'loss: mean_squared_error\noptimizer: {sgd: {learning_rate: 0.1}}\nrun: {model_dir: run, epochs: 5}\n')
+        return self.path('wide.yaml')
+
+    def test_types_by_patterns(self):
+        result = self.json('train', self.write_wide())
+        expected = descend(self.train_rows, 8, 5)
+        for got, weight in zip(read_weights(self.path(result['checkpoint'])), expected):
+            self.assert_close(got, weight)
+        self.assert_close(result['evaluation']['loss'], plane_errors(self.test_rows, expected)[0])
+
+    def test_features_without_their_label(self):
+        for more in ([], ['--set', 'data.train.map=a = mul(a, 1.0)']):
+            self.json('train', self.write_wide(), '--set', f'run.model_dir=run{len(more)}', *more)
+            with open(self.path('new.csv'), 'w', encoding='utf-8') as file:
+                file.write('b,a\n' + ''.join(f'{b!r},{a!r}\n' for a, b, _ in self.test_rows))
+            self.out('predict', f'run{len(more)}', 'new.csv', 'out.csv')
+            with open(self.path('out.csv'), encoding='utf-8') as file:
+                got = [float(line) for line in file.read().split()[1:]]
+            weights = descend(self.train_rows, 8, 5)
+            for value, (a, b, _) in zip(got, self.test_rows):
+                self.assert_close(value, weights[0] * a + weights[1] * b + weights[2])
+
+    def test_mistakes(self):
+        config = self.write_wide()
+        for words, needle in ((['data.train.types=f23'], 'data.train.types: expected a type such as f32 or i64'),
+                              (['data.train.types={z: f32, "*": f32}'], "there is no column 'z'; known: a, b, y"),
+                              (['data.train.settings.columns={a: f32}'], 'settings.columns says the types'),
+                              (['data.train.format=npy'], 'this source is npy')):
+            self.assertIn(needle, self.refused('train', config, '--set', *words))
+
+
 class Folder(RunCase):
     def test_the_run_keeps_what_it_was(self):
         config = self.write_linear()
@@ -183,6 +229,7 @@ class Folder(RunCase):
         self.assertIn('resuming from run/checkpoint-11\n', done.stderr)
         self.assert_close(json.loads(done.stdout)['evaluation']['loss'], whole['evaluation']['loss'], 1e-6)
         self.assertEqual(json.loads(done.stdout)['resumed_from'], 'run/checkpoint-11')
+        self.assertEqual(json.loads(done.stdout)['training']['examples'], 48 * 5 - 11 * 8)
 
     def test_weights_to_begin_with(self):
         config = self.write_linear()
@@ -301,6 +348,9 @@ class Mistakes(RunCase):
                 ('run:', 'strategy: mirored\nrun:', "strategy: unknown key 'mirored', did you mean 'mirrored'?"),
                 ('run:', 'strategy: {one_device: {device: "cpu:99"}}\nrun:', "strategy: no device 'cpu:99'"),
                 ('run:', 'model: []\nrun:', "wrong.yaml:16:1: the key 'model' is there twice; the first is at "),
+                ('[batch]', '[batch, many]', "model[2].reshape.dims[1]: expected an integer or the word batch, got 'many'"),
+                ('run:', "frozen: 'dens/*'\nrun:", "parameter group 'dens/*' matches no trained variable"),
+                ('run:', 'context: {backend: cpi}\nrun:', "wrong.yaml:16:10: context: there is no backend 'cpi'"),
                 ('run: {', 'run: [', 'wrong.yaml:16:', 'is no YAML'),
                 ('label: y', "label: y\n    map: ['a = ad(a, b)']", 'wrong.yaml:6:10: data.train.map: there is no op', '  a = ad(a, b)\n      ^'),
                 ('evaluate: {source', 'evaluate: {fraction: 0.5, source', 'data.evaluate.source: a fraction of the training data')):

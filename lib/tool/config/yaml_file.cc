@@ -20,7 +20,7 @@ constexpr uintmax_t kMostBytes = 10'000'000;
 ConfigNode read_yaml(const std::string &path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
-  // A pipe would be waited for, but somebody may want that: "-" and devices are files as well.
+  // A pipe is read to its end.
   if (std::filesystem::is_directory(status)) throw std::runtime_error("'" + path + "': is a directory");
   if (std::filesystem::is_regular_file(status) && std::filesystem::file_size(path, error) > kMostBytes)
     throw std::runtime_error("'" + path + "': is too large for a configuration");

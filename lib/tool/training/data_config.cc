@@ -2,10 +2,10 @@
 #include "tool/training/data_config.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "tool/console/name_suggestions.h"
 #include "tool/console/usage_error.h"
+#include "tool/training/source_config.h"
 
 namespace tutti::tool {
 
@@ -13,86 +13,22 @@ namespace {
 
 constexpr int64_t kBatch = 64, kShuffleBuffer = 10'000;
 
-const std::vector<std::string> kKeys = {
-    "source", "format", "settings", "example_features", "skip",   "take",  "cache",          "shuffle",
-    "map",    "select", "label",    "weight",           "repeat", "batch", "drop_remainder", "prefetch"};
+/// Beside those of the source.
+const std::vector<std::string> kPreparationKeys = {"skip",   "take",   "cache",          "shuffle",
+                                                   "map",    "select", "label",          "weight",
+                                                   "repeat", "batch",  "drop_remainder", "prefetch"};
 /// What evaluation data do not have from the training data.
 const std::vector<std::string> kOwnKeys = {"skip", "take", "cache", "shuffle", "repeat", "drop_remainder"};
-const std::vector<std::string> kSourceKeys = {"source", "format", "settings", "example_features"};
-const std::vector<std::string> kFormats = {"tfrecord",      "csv", "npy",          "npz",        "tar",
-                                           "element_files", "idx", "image_folder", "text_lines", "fixed_records"};
 
-bool is_url(const std::string &path) { return path.find("://") != std::string::npos; }
-
-/// "csv:train.csv" names a format. What looks like a name of one, and is none, is not taken for a part of a path.
-std::string take_format(const ConfigNode &source, std::string &path) {
-  const size_t colon = path.find(':');
-  if (colon == std::string::npos || is_url(path)) return "";
-  const std::string before = path.substr(0, colon);
-  if (!is_among(before, kFormats)) {
-    const std::string meant = did_you_mean(before, kFormats);
-    if (!meant.empty() && !std::filesystem::exists(path)) refuse(source, "unknown format '" + before + "'" + meant);
-    return "";
-  }
-  path.erase(0, colon + 1);
-  return before;
-}
-
-/// Paths are found from anywhere, and their format is told.
-void complete_source(ConfigNode &data) {
-  const ConfigNode source = *data.find("source");
-  std::vector<std::string> paths = texts_of(source);
-  if (paths.empty()) refuse(source, "expected files, got an empty list");
-  std::string format;
-  std::vector<ConfigNode> items;
-  for (std::string &path : paths) {
-    const std::string named = take_format(source, path);
-    if (!named.empty()) format = named;
-    if (path.empty()) refuse(source, "expected the name of a file");
-    if (!is_url(path)) path = std::filesystem::absolute(path).lexically_normal().string();
-    items.push_back(text_node(path));
-  }
-  ConfigNode list = items.size() == 1 ? items.front() : list_node(std::move(items));
-  set_default(list, source.at);
-  list.is_default = false;
-  data.set("source", std::move(list));
-  if (const ConfigNode *const given = data.find("format")) {
-    if (!is_among(text_of(*given), kFormats))
-      refuse(*given, "unknown format '" + given->text + "'" + nearest_or_all(given->text, kFormats));
-    return;
-  }
-  const bool is_told = !format.empty();
-  if (!is_told) {
-    SourceRequest request;
-    request.paths = paths;
-    format = format_of(request);
-  }
-  ConfigNode node = text_node(format);
-  set_default(node, source.at);
-  node.is_default = !is_told;
-  data.set("format", std::move(node));
-}
-
-void check_settings(const ConfigNode &settings) {
-  if (!settings.is_map()) refuse(settings, "expected a map of parameters of the source, got " + described(settings));
-}
-
-/// Of one parameter: its values as a command line would give them. A map, or a list of maps, is "KEY: VALUE" each.
-std::vector<std::string> setting_values(const ConfigNode &node) {
-  if (node.is_scalar()) return {node.is_quoted && !node.text.empty() ? "\"" + node.text + "\"" : node.text};
-  std::vector<std::string> values;
-  for (const ConfigMember &member : node.members)
-    values.push_back(member.key + ": " + text_of(member.value));
-  for (const ConfigNode &item : node.items) {
-    for (const std::string &value : setting_values(item))
-      values.push_back(value);
-  }
-  return values;
+std::vector<std::string> all_keys() {
+  std::vector<std::string> keys = source_keys();
+  keys.insert(keys.end(), kPreparationKeys.begin(), kPreparationKeys.end());
+  return keys;
 }
 
 /// What is wrong with a map or a selection, told with its place in place of the option's name.
 template <typename Call>
-auto told_at(const ConfigNode &data, const Call &call) {
+auto told_with_place(const ConfigNode &data, const Call &call) {
   try {
     return call();
   } catch (const UsageError &error) {
@@ -107,8 +43,6 @@ auto told_at(const ConfigNode &data, const Call &call) {
 }
 
 void complete_one(ConfigNode &data, bool is_training) {
-  ConfigNode *const settings = data.find("settings");
-  if (settings != nullptr) check_settings(*settings);
   if (data.find("source") != nullptr) complete_source(data);
   const auto set = [&](const char *key, ConfigNode value) {
     if (data.find(key) != nullptr) return;
@@ -125,11 +59,11 @@ void complete_one(ConfigNode &data, bool is_training) {
   }
   for (const char *const key : {"cache", "drop_remainder", "prefetch"})
     truth_in(data, key, false);
-  for (const char *const key : {"map", "select", "label", "weight", "example_features"}) {
+  for (const char *const key : {"map", "select", "label", "weight"}) {
     const std::vector<std::string> texts = texts_in(data, key);
     if (std::string(key) != "map") continue;
     for (const std::string &text : texts)
-      told_at(data, [&] { return parse_map(text); });
+      told_with_place(data, [&] { return parse_map(text); });
   }
 }
 
@@ -142,18 +76,18 @@ double fraction_of(const ConfigNode &evaluate) {
 }
 
 void complete_evaluation(const ConfigNode &train, ConfigNode &evaluate) {
-  std::vector<std::string> keys = kKeys;
+  std::vector<std::string> keys = all_keys();
   keys.emplace_back("fraction");
   check_keys(evaluate, keys);
   const bool is_split = fraction_of(evaluate) > 0;
-  for (const std::string &key : kSourceKeys) {
+  for (const std::string &key : source_keys()) {
     if (is_split && evaluate.find(key) != nullptr)
       refuse(*evaluate.find(key), "a fraction of the training data has their source");
   }
   if (!is_split && evaluate.find("source") == nullptr)
     refuse(evaluate, "expected a source, or a fraction of the training data");
   for (const ConfigMember &member : train.members) {
-    const bool is_of_source = is_among(member.key, kSourceKeys) && (is_split || member.key == "format");
+    const bool is_of_source = is_among(member.key, source_keys()) && (is_split || member.key == "format");
     if (evaluate.find(member.key) == nullptr && !is_among(member.key, kOwnKeys) && !is_of_source) {
       ConfigNode value = member.value;
       value.is_default = true;
@@ -164,20 +98,6 @@ void complete_evaluation(const ConfigNode &train, ConfigNode &evaluate) {
   // The format of the training data is that of a file whose name tells none.
   if (!is_split && evaluate.find("format")->text == "text_lines" && evaluate.find("format")->is_default)
     evaluate.set("format", *train.find("format"));
-}
-
-SourceRequest source_of(const ConfigNode &data) {
-  SourceRequest request;
-  request.paths = texts_in(data, "source");
-  request.format = text_in(data, "format");
-  request.features = texts_in(data, "example_features");
-  if (const ConfigNode *const settings = data.find("settings")) {
-    for (const ConfigMember &member : settings->members) {
-      for (const std::string &value : setting_values(member.value))
-        request.settings.emplace_back(member.key, value);
-    }
-  }
-  return request;
 }
 
 Preparation preparation_of(const ConfigNode &data) {
@@ -248,7 +168,7 @@ void complete_data(ConfigNode &config) {
   check_keys(*data, {"train", "evaluate"});
   ConfigNode *const train = data->find("train");
   if (train == nullptr) refuse(*data, "'train' is missing: {source: FILES, ...}");
-  check_keys(*train, kKeys);
+  check_keys(*train, all_keys());
   if (train->find("source") == nullptr) refuse(*train, "'source' is missing: files, or a directory");
   complete_one(*train, true);
   if (ConfigNode *const evaluate = data->find("evaluate")) complete_evaluation(*train, *evaluate);
@@ -259,14 +179,15 @@ bool has_data(const ConfigNode &config, const std::string &name) { return config
 Dataset open_data(const ConfigNode &config, const std::string &name, const Context &context) {
   const ConfigNode &data = *config.find("data")->find(name);
   const bool has_source = data.find("source") != nullptr;
-  const SourceRequest source = source_of(has_source ? data : *config.find("data")->find("train"));
+  const ConfigNode &with_source = has_source ? data : *config.find("data")->find("train");
+  const SourceRequest source = typed_columns(source_of(with_source), with_source.find("types"), context);
   Dataset dataset = part_of(config, name, open_source(source, context));
   Pipeline first(context);
   first.dataset(dataset);
   if (const ConfigNode *const skip = data.find("skip")) first.skip(integer_of(*skip));
   if (const ConfigNode *const take = data.find("take")) first.take(integer_of(*take));
   if (truth_in(data, "cache", false)) first.cache();
-  const Dataset prepared = told_at(data, [&] { return prepare(first.build(), preparation_of(data), context); });
+  const Dataset prepared = told_with_place(data, [&] { return prepare(first.build(), preparation_of(data), context); });
   dataset = with_roles(data, prepared, context);
   Pipeline last(context);
   last.dataset(dataset);
@@ -286,7 +207,12 @@ UnlabelledData unlabelled_data(const ConfigNode &config, const std::string &name
   for (const std::string &weight : texts_in(data, "weight"))
     left_out.push_back(weight);
   const ConfigNode &with_source = data.find("source") != nullptr ? data : *config.find("data")->find("train");
-  UnlabelledData result{source_of(with_source), preparation_of(data)};
+  UnlabelledData result{source_of(with_source), preparation_of(data), std::nullopt};
+  if (const ConfigNode *const types = with_source.find("types")) {
+    result.types = *types;
+    for (const std::string &label : left_out)
+      result.types->erase(label);
+  }
   result.source.paths.clear();
   result.preparation.shuffle_buffer = 0;
   const auto is_left_out = [&](const std::string &text, char end) {

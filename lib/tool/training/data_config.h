@@ -4,13 +4,15 @@
 // none of its own.
 //
 //   data:
-//     train: {source: "csv:train.csv", settings: {columns: {x: f32, y: f32}}, label: y, batch: 64, shuffle: 1000}
+//     train: {source: "csv:train.csv", types: f32, label: y, batch: 64, shuffle: 1000}
 //     evaluate: {source: "csv:test.csv"}        # or {fraction: 0.1}: the last tenth of the training data
 //
-// Elements go through: source, split, skip, take, cache, shuffle, map, select, roles, repeat, batch, prefetch.
+// Keys of the source: source_config.h. Elements go through: source, split, skip, take, cache, shuffle, map, select,
+// roles, repeat, batch, prefetch.
 #ifndef TUTTI_TOOL_TRAINING_DATA_CONFIG_H_
 #define TUTTI_TOOL_TRAINING_DATA_CONFIG_H_
 
+#include <optional>
 #include <string>
 #include <tutti/tutti.hpp>
 #include <vector>
@@ -35,6 +37,7 @@ Dataset open_data(const ConfigNode &config, const std::string &name, const Conte
 struct UnlabelledData {
   SourceRequest source;  // without paths
   Preparation preparation;
+  std::optional<ConfigNode> types;  // of columns
 };
 UnlabelledData unlabelled_data(const ConfigNode &config, const std::string &name);
 

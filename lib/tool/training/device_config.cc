@@ -49,6 +49,17 @@ void complete_strategy(ConfigNode &strategy) {
   texts_in(arguments, "devices");
 }
 
+/// What is configured and does not exist, or does not go together, is told with its place.
+template <typename Call>
+auto told_at(const ConfigNode &node, const Call &call) {
+  try {
+    return call();
+  } catch (const Error &error) {
+    if (error.code() != TUTTI_INVALID_ARGUMENT && error.code() != TUTTI_NOT_FOUND) throw;
+    refuse(node, error.message());
+  }
+}
+
 Strategy automatic(const Context &context, int64_t batch) {
   try {
     return Strategy::multi_worker_from_environment(nullptr, context);
@@ -107,10 +118,10 @@ void set_devices(ConfigNode &config, const std::string &devices, const std::stri
 }
 
 Context make_context(const ConfigNode &config) {
-  Context context(options_of(config.find("context"), "context"));
+  const ConfigNode &section = *config.find("context");
+  Context context = told_at(section, [&] { return Context(options_of(&section, "context")); });
   // The level that the configuration or the environment asks for has a log of its own.
-  if (config.find("context")->find("log_level") == nullptr && std::getenv("TUTTI_LOG") == nullptr)
-    tell_warnings(context);
+  if (section.find("log_level") == nullptr && std::getenv("TUTTI_LOG") == nullptr) tell_warnings(context);
   return context;
 }
 
@@ -118,7 +129,7 @@ Strategy make_strategy(const ConfigNode &config, const Context &context, int64_t
   const ConfigMember &member = config.find("strategy")->members.front();
   const ConfigNode &arguments = member.value;
   const std::vector<std::string> devices = texts_in(arguments, "devices");
-  try {
+  return told_at(*config.find("strategy"), [&] {
     if (member.key == "auto") return automatic(context, batch);
     if (member.key == "multi_worker") return multi_worker(arguments, context);
     if (member.key == "mirrored")
@@ -126,11 +137,7 @@ Strategy make_strategy(const ConfigNode &config, const Context &context, int64_t
     const std::string device = text_in(arguments, "device"), storage = text_in(arguments, "storage");
     if (member.key == "one_device") return Strategy::one_device(context, device.empty() ? nullptr : device.c_str());
     return Strategy::central_storage(storage.empty() ? nullptr : storage.c_str(), devices, context);
-  } catch (const Error &error) {
-    // What is configured does not exist, or does not go together.
-    if (error.code() != TUTTI_INVALID_ARGUMENT && error.code() != TUTTI_NOT_FOUND) throw;
-    refuse(*config.find("strategy"), error.message());
-  }
+  });
 }
 
 }  // namespace tutti::tool

@@ -46,8 +46,25 @@ bool has_type(const OpAttribute &attribute, const ConfigNode &value) {
   return false;
 }
 
+/// The first item that a list of the attribute cannot have; null = there is none, or the attribute is no list.
+const ConfigNode *wrong_item(const OpAttribute &attribute, const ConfigNode &list) {
+  for (const ConfigNode &item : list.items) {
+    const bool is_right = attribute.kind == AttributeKind::doubles_ ? is_number(item)
+                          : attribute.kind == AttributeKind::dims_  ? is_dimension(item)
+                          : attribute.kind == AttributeKind::ints_  ? is_integer(item)
+                                                                    : true;
+    if (!is_right) return &item;
+  }
+  return nullptr;
+}
+
 void check_attribute(const OpAttribute &attribute, const ConfigNode &value) {
   if (has_type(attribute, value)) return;
+  if (const ConfigNode *const item = wrong_item(attribute, value)) {
+    refuse(*item, std::string("expected ") + (attribute.kind == AttributeKind::doubles_ ? "a number" : "an integer") +
+                      (attribute.kind == AttributeKind::dims_ ? " or the word batch" : "") + ", got " +
+                      described(*item));
+  }
   const bool is_choice = attribute.kind == AttributeKind::enum_ && value.is_scalar();
   refuse(value, "expected " + expected_value(attribute) + ", got " + described(value) +
                     (is_choice ? did_you_mean(value.text, attribute.values) : ""));

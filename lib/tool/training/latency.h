@@ -4,6 +4,7 @@
 #ifndef TUTTI_TOOL_TRAINING_LATENCY_H_
 #define TUTTI_TOOL_TRAINING_LATENCY_H_
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 

@@ -128,14 +128,18 @@ class ModelWriter {
   std::vector<tutti_value> named(const ConfigNode &node) const {
     std::vector<tutti_value> values;
     std::vector<std::string> known;
+    const bool is_pattern = text_of(node).find_first_of("*?[") != std::string::npos;
     const auto take = [&](const std::string &name, auto &&value) {
       known.push_back(name);
-      if (matches(name, text_of(node))) values.push_back(value());
+      if (name == node.text) values.push_back(value());
     };
     for (const auto &result : results_)
       take(result.first, [&] { return result.second; });
-    for (const std::string &name : components_.features)
+    for (const std::string &name : components_.features) {
       take(name, [&] { return graph_.feature(name.c_str()); });
+      // A pattern is one of features: labels are nothing to predict from.
+      if (is_pattern && name != node.text && matches(name, node.text)) values.push_back(graph_.feature(name.c_str()));
+    }
     for (const std::string &name : components_.labels) {
       if (!is_predicting_) take(name, [&] { return graph_.label(name.c_str()); });
     }
@@ -181,8 +185,8 @@ class ModelWriter {
         graph_.output(member.key.c_str(), writer_.value_of(member.value, layer_place()));
       return writer_.check(*outputs);
     }
-    const ConfigMember &loss = entry_member(config_.find("loss")->items.front());
-    const std::vector<OpInput> &inputs = find_entry({"loss"}, loss.key)->signature.inputs;
+    const std::string loss = entry_member(config_.find("loss")->items.front()).key;
+    const std::vector<OpInput> &inputs = find_entry({"loss"}, loss)->signature.inputs;
     graph_.output(inputs[0].name.c_str(), last_);
     if (inputs[0].name == "logits" && inputs.size() > 1 && inputs[1].name == "labels" && has_classes())
       graph_.output("class", tutti_argmax(graph_, last_, nullptr));

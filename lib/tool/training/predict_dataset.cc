@@ -19,6 +19,7 @@
 #include "tool/training/data_config.h"
 #include "tool/training/prediction_file.h"
 #include "tool/training/run_config.h"
+#include "tool/training/source_config.h"
 
 namespace tutti::tool {
 
@@ -97,6 +98,9 @@ void prepare_as_trained(PredictRequest &request) {
   if (format_of(source) != data.source.format) return;
   request.source.settings = std::move(data.source.settings);
   request.source.features = std::move(data.source.features);
+  // Without maps they are those of the model's inputs.
+  if (data.types && !request.preparation.maps.empty())
+    request.source = typed_columns(request.source, &*data.types, Context());
 }
 
 int predict_dataset(const PredictRequest &request) {

@@ -72,7 +72,7 @@ class CsvFile : public PredictionFile {
 };
 
 /// Text in quotes, as JSON has it.
-std::string json_text(std::string_view text) {
+std::string text_in_json(std::string_view text) {
   return nlohmann::json(std::string(text)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -89,7 +89,7 @@ class JsonLinesFile : public PredictionFile {
     for (int64_t row = 0; row < batch.row_count(); ++row) {
       for (size_t o = 0; o < all.size(); ++o) {
         int64_t next = row * all[o].width;
-        lines += (o == 0 ? "{" : ", ") + json_text(outputs_[o]) + ": " + values(all[o], 1, next);
+        lines += (o == 0 ? "{" : ", ") + text_in_json(outputs_[o]) + ": " + values(all[o], 1, next);
       }
       lines += "}\n";
     }
@@ -107,7 +107,7 @@ class JsonLinesFile : public PredictionFile {
     return text + "]";
   }
   static std::string value(const Columns &columns, int64_t index) {
-    if (is_bytes(columns.tensor)) return json_text(bytes_at(columns.tensor, index));
+    if (is_bytes(columns.tensor)) return text_in_json(bytes_at(columns.tensor, index));
     // JSON has no numbers for these.
     const bool is_finite = columns.numbers.empty() || std::isfinite(columns.numbers[static_cast<size_t>(index)]);
     return is_finite ? columns.text(index) : "null";

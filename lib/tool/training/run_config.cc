@@ -81,7 +81,6 @@ void complete_sections(ConfigNode &config) {
   text_in(profile, "trace");
   if (ConfigNode *const weights = config.find("weights"))
     weights->text = filesystem::absolute(text_of(*weights)).lexically_normal().string();
-  texts_in(config, "frozen");
 }
 
 /// "max_steps" in the place of a number is that of the run.
@@ -96,6 +95,29 @@ void set_max_steps(const ConfigNode &config, ConfigNode &node) {
     set_max_steps(config, item);
   for (ConfigMember &member : node.members)
     set_max_steps(config, member.value);
+}
+
+/// Groups of parameters that are frozen.
+void complete_frozen(ConfigNode &config) {
+  const ConfigNode *const frozen = config.find("frozen");
+  if (frozen == nullptr) return;
+  std::vector<ConfigNode> groups;
+  if (const ConfigNode *const given = config.find("parameters"); given != nullptr && !given->is_null())
+    groups = given->is_list() ? given->items : std::vector<ConfigNode>{*given};
+  for (const std::string &pattern : texts_of(*frozen)) {
+    ConfigNode arguments = map_node("pattern", text_node(pattern));
+    ConfigNode truth = text_node("true");
+    truth.is_quoted = false;
+    arguments.set("frozen", std::move(truth));
+    groups.push_back(map_node("group", std::move(arguments)));
+    set_default(groups.back(), frozen->at);
+    for (ConfigMember &argument : groups.back().members.front().value.members)
+      argument.value.is_default = false;
+  }
+  ConfigNode list = list_node(std::move(groups));
+  list.at = frozen->at;
+  config.set("parameters", std::move(list));
+  config.erase("frozen");
 }
 
 /// A secret is not left in a file.
@@ -148,6 +170,7 @@ void complete_config(ConfigNode &config, const std::string &name) {
   for (const char *const key : {"optimizer", "parameters"}) {
     if (ConfigNode *const node = config.find(key)) set_max_steps(config, *node);
   }
+  complete_frozen(config);
   complete_model(config);
   complete_devices(config);
   complete_run(config, name);
@@ -198,10 +221,7 @@ Estimator ConfiguredEstimator::make(const std::shared_ptr<Shared> &shared, const
   };
   Options run = options_of(shared->config.find("run"), "run");
   if (!keeps_files) run.set("model_dir", "").set("summary_dir", "");
-  Estimator estimator(build, run, strategy, context);
-  for (const std::string &pattern : texts_in(shared->config, "frozen"))
-    estimator.set_trainable(pattern, false);
-  return estimator;
+  return Estimator(build, run, strategy, context);
 }
 
 bool ConfiguredEstimator::is_wrong() const { return shared_->wrong.has_value(); }

@@ -9,6 +9,7 @@
 
 #include "tool/command/command_list.h"
 #include "tool/console/usage_error.h"
+#include "tool/model/checkpoint_files.h"
 #include "tool/training/config_flags.h"
 #include "tool/training/data_config.h"
 #include "tool/training/device_config.h"
@@ -16,7 +17,7 @@
 #include "tool/training/option_config.h"
 #include "tool/training/result_table.h"
 #include "tool/training/run_config.h"
-#include "tool/training/run_files.h"
+#include "tool/training/run_folder.h"
 #include "tool/training/stop_signals.h"
 
 namespace tutti::tool {
@@ -41,7 +42,7 @@ class Training {
         strategy_(make_strategy(config, context_, integer_in(*config.find("data")->find("train"), "batch", 0))),
         is_first_(strategy_.worker_index() == 0),
         folder_(model_dir_of(config)),
-        record_(config, context_, is_first_ ? folder_ : "") {
+        run_folder_(config, context_, is_first_ ? folder_ : "") {
     if (has_data(config, "evaluate")) evaluation_ = first_batches(open_data(config, "evaluate", context_));
   }
 
@@ -55,10 +56,11 @@ class Training {
       try {
         return train(trained);
       } catch (const Error &error) {
-        if (record_.first_step() >= 0) throw;
+        if (run_folder_.first_step() >= 0) throw;
         if (is_new && is_first_) remove_empty_folder();
-        // What does not go together, such as two limits.
-        if (error.code() == TUTTI_INVALID_ARGUMENT && !estimator.is_wrong()) throw UsageError{error.what(), false};
+        // What does not go together, such as two limits, and patterns that match nothing.
+        const bool is_refused = error.code() == TUTTI_INVALID_ARGUMENT || error.code() == TUTTI_NOT_FOUND;
+        if (is_refused && !estimator.is_wrong()) throw UsageError{error.what(), false};
         throw;
       }
     });
@@ -91,7 +93,7 @@ class Training {
 
   Result train(Estimator &estimator) {
     Hooks hooks;
-    record_.add_hooks(hooks);
+    run_folder_.add_hooks(hooks);
     if (!request_.is_quiet && is_first_) hooks.add_progress();
     const Options options = options_of(config_.find("run"), "train");
     if (!evaluation_) return estimator.train(data_, options, hooks, signals_.cancel());
@@ -100,17 +102,29 @@ class Training {
                                         signals_.cancel());
   }
 
+  /// That a checkpoint has seen; 0 without one.
+  static int64_t examples_of(const std::string &checkpoint) {
+    return checkpoint.empty() ? 0 : read_checkpoint(checkpoint).manifest.at("run").value("examples", int64_t{0});
+  }
+
   void tell(const Result &result) const {
     json all = {{"model_dir", folder_}, {"reason", reason_name(result.reason())}, {"resumed_from", resumed_from_}};
-    all["training"] = evaluation_ ? record_.training() : result_json(result);
-    all["evaluation"] = evaluation_ ? result_json(result) : json();
     all["checkpoint"] = newest_checkpoint(folder_);
+    all["training"] = evaluation_ ? run_folder_.training() : result_json(result);
+    all["evaluation"] = json();
+    if (evaluation_) {
+      if (!folder_.empty()) all["training"]["examples"] = examples_of(all["checkpoint"]) - examples_of(resumed_from_);
+      all["evaluation"] = result_json(result);
+      // Of all evaluations and steps together.
+      for (const char *const key : {"seconds", "examples_per_second"})
+        all["evaluation"].erase(key);
+    }
     json kept = all;
     if (!evaluation_) {
       kept["input_report"] = json::parse(result.input_report(), nullptr, false);
       kept["step_report"] = json::parse(result.step_report(), nullptr, false);
     }
-    record_.write("result.json", kept);
+    run_folder_.write("result.json", kept);
     if (request_.as_json) {
       std::printf("%s\n", all.dump(1).c_str());
       return;
@@ -129,7 +143,7 @@ class Training {
   const Strategy strategy_;
   const bool is_first_;
   const std::string folder_;
-  RunFiles record_;
+  RunFolder run_folder_;
   std::optional<Dataset> evaluation_;
   std::string resumed_from_;
 };
@@ -145,18 +159,20 @@ std::string details() {
   std::string text =
       "CONFIG is a file in YAML or JSON. This is a whole one:\n\n"
       "  data:\n"
-      "    train: {source: csv:train.csv, label: y, batch: 32,\n"
-      "            settings: {columns: {a: f32, b: f32, y: i64}}}\n"
+      "    train: {source: csv:train.csv, types: {y: i64, '*': f32},\n"
+      "            label: y, batch: 32}\n"
       "    evaluate: {source: csv:test.csv}     # or {fraction: 0.1}\n"
       "  model:\n"
-      "    - stack: {inputs: [a, b], axis: 1}\n"
+      "    - stack: {inputs: '*', axis: 1}      # all features\n"
       "    - dense: {units: 16, activation: relu}\n"
       "    - dense: 3\n"
       "  loss: sparse_softmax_cross_entropy\n"
       "  metrics: [accuracy]\n"
       "  optimizer: {adam: {learning_rate: 0.01}}\n"
       "  run: {model_dir: runs/first, epochs: 5}\n\n"
-      "data: the source, its settings, map, select and shuffle are those of 'tutti dataset'; label and weight name "
+      "data: the source, its settings, map, select and shuffle are those of 'tutti dataset'; types are those of "
+      "columns "
+      "of CSV files, by name or pattern; label and weight name "
       "components, all others are features. Batches have 64 examples and training data are shuffled in a buffer of "
       "10,000 unless batch and shuffle say otherwise; with max_steps or steps they come again and again. data.evaluate "
       "has the keys of data.train that it does not "
@@ -182,7 +198,9 @@ std::string details() {
          "The folder of the run (runs/NAME of CONFIG unless run.model_dir is set) keeps checkpoints, event files for "
          "TensorBoard, config.yaml with every default, metrics.jsonl, result.json, and profile.json of the steps that "
          "profile: {steps: N} names. Where it has a checkpoint, training goes on from there.\n\n"
-         "Ctrl-C ends the training after its step, with a checkpoint; a second one at once.";
+         "Ctrl-C ends the training after its step, or an evaluation that is running, with a checkpoint; a second one "
+         "at "
+         "once.";
 }
 
 }  // namespace

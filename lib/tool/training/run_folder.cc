@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/training/run_files.h"
+#include "tool/training/run_folder.h"
 
 #include <cstdio>
 #include <filesystem>
@@ -18,10 +18,10 @@ constexpr int64_t kMetricSteps = 100;
 
 }  // namespace
 
-RunFiles::RunFiles(const ConfigNode &config, const Context &context, std::string folder)
+RunFolder::RunFolder(const ConfigNode &config, const Context &context, std::string folder)
     : config_(config), context_(context), folder_(std::move(folder)), metrics_(metric_names(config)) {}
 
-void RunFiles::add_hooks(Hooks &hooks) {
+void RunFolder::add_hooks(Hooks &hooks) {
   const int64_t every = integer_in(*config_.find("run"), "log_step_count_steps", kMetricSteps);
   hooks.add(
       [this](const tutti_hook_event *event) {
@@ -45,21 +45,24 @@ void RunFiles::add_hooks(Hooks &hooks) {
 }
 
 /// The model has been built by now, so the configuration is a good one.
-void RunFiles::begin(const tutti_hook_event *event) {
+void RunFolder::begin(const tutti_hook_event *event) {
   first_step_ = tutti_hook_event_get_step(event);
+  begin_ = std::chrono::steady_clock::now();
   if (!folder_.empty()) write_config(config_);
 }
 
 /// Intervals have equally many steps, so the mean is that of the time for an example.
-void RunFiles::note_speed(const tutti_hook_event *event) {
+void RunFolder::note_speed(const tutti_hook_event *event) {
   const double speed = tutti_hook_event_get_examples_per_second(event);
   if (!(speed > 0)) return;
   seconds_per_example_ += 1 / speed;
   ++speeds_;
 }
 
-void RunFiles::note_end(const tutti_hook_event *event) {
+void RunFolder::note_end(const tutti_hook_event *event) {
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin_;
   training_ = {{"step", tutti_hook_event_get_step(event)},
+               {"seconds", seconds.count()},
                {"examples_per_second", number_json(static_cast<double>(speeds_) / seconds_per_example_)},
                {"loss", number_json(tutti_hook_event_get_loss(event))},
                {"metrics", json::object()}};
@@ -68,7 +71,7 @@ void RunFiles::note_end(const tutti_hook_event *event) {
 }
 
 /// The first event of a step comes after as many steps as the profile is to have, the second one at its end.
-void RunFiles::profile(const tutti_hook_event *event) {
+void RunFolder::profile(const tutti_hook_event *event) {
   const int32_t kind = tutti_hook_event_get_kind(event);
   if (kind == TUTTI_EVENT_END || kind == TUTTI_EVENT_ERROR || (kind == TUTTI_EVENT_STEP && is_profiling_))
     return end_profile();
@@ -80,7 +83,7 @@ void RunFiles::profile(const tutti_hook_event *event) {
   is_profiling_ = was_profiled_ = true;
 }
 
-void RunFiles::end_profile() {
+void RunFolder::end_profile() {
   if (!is_profiling_) return;
   is_profiling_ = false;
   const char *text = nullptr;
@@ -89,7 +92,7 @@ void RunFiles::end_profile() {
 }
 
 /// A record that cannot be written is no reason to lose the training.
-void RunFiles::write(const std::string &name, const nlohmann::ordered_json &value) const {
+void RunFolder::write(const std::string &name, const nlohmann::ordered_json &value) const {
   if (folder_.empty()) return;
   try {
     TextFile file(folder_ + "/" + name);
