@@ -1747,10 +1747,11 @@ type LayerDepthwiseConv1DOptions struct {
 	BiasInitializer string
 }
 
-// LayerDepthwiseConv1D: Convolution of each channel of sequences [batch, length, channels] by itself. Variables, in
-// the scope depthwise_conv1d, ...: kernel [size, 1, channels * multiplier], where the first multiplier filters
-// belong to the first channel (Keras has [size, channels, multiplier], which are the same numbers in the same
-// order); bias [channels * multiplier].
+// LayerDepthwiseConv1D: Convolution of each channel of sequences [batch, length, channels] by itself, as
+// depthwise_conv2d of images: output channel c * multiplier + m is the convolution of channel c with filter m.
+// Variables, in the scope depthwise_conv1d, ...: kernel [size, 1, channels * multiplier], where the first
+// multiplier filters belong to the first channel (Keras has [size, channels, multiplier], which are the same
+// numbers in the same order); bias [channels * multiplier].
 //
 //   - size: Length of the kernel.
 func (g *Graph) LayerDepthwiseConv1D(x Value, size int64, options *LayerDepthwiseConv1DOptions) Value {
@@ -1846,10 +1847,10 @@ type LayerDepthwiseConv2DOptions struct {
 	Pads [4]int64
 }
 
-// LayerDepthwiseConv2D: Convolution of each channel by itself. Variables, in the scope depthwise_conv2d, ...:
-// kernel [height, width, 1, channels * multiplier], where the first multiplier filters belong to the first channel
-// (Keras has [height, width, channels, multiplier], which are the same numbers in the same order); bias [channels *
-// multiplier].
+// LayerDepthwiseConv2D: Convolution of each channel by itself (Sifre, 2014): output channel c * multiplier + m is
+// the convolution of channel c with filter m. Variables, in the scope depthwise_conv2d, ...: kernel [height, width,
+// 1, channels * multiplier], where the first multiplier filters belong to the first channel (Keras has [height,
+// width, channels, multiplier], which are the same numbers in the same order); bias [channels * multiplier].
 //
 //   - size: Height and width of the kernel.
 func (g *Graph) LayerDepthwiseConv2D(x Value, size int64, options *LayerDepthwiseConv2DOptions) Value {
@@ -1949,9 +1950,9 @@ type LayerSeparableConv1DOptions struct {
 	BiasInitializer string
 }
 
-// LayerSeparableConv1D: A depthwise convolution of sequences followed by a convolution of size 1; one bias and one
-// activation at the end. Variables, in the scope separable_conv1d, ...: depthwise_kernel [size, 1, channels *
-// multiplier], pointwise_kernel [1, channels * multiplier, filters], bias [filters].
+// LayerSeparableConv1D: A depthwise convolution of sequences followed by a convolution of size 1 (Kaiser et al.,
+// 2018); one bias and one activation at the end. Variables, in the scope separable_conv1d, ...: depthwise_kernel
+// [size, 1, channels * multiplier], pointwise_kernel [1, channels * multiplier, filters], bias [filters].
 //
 //   - filters: Channels of the result.
 //   - size: Length of the kernel.
@@ -2049,9 +2050,10 @@ type LayerSeparableConv2DOptions struct {
 	Pads [4]int64
 }
 
-// LayerSeparableConv2D: A depthwise convolution followed by a 1x1 convolution; one bias and one activation at the
-// end. Variables, in the scope separable_conv2d, ...: depthwise_kernel [height, width, 1, channels * multiplier],
-// pointwise_kernel [1, 1, channels * multiplier, filters], bias [filters].
+// LayerSeparableConv2D: A depthwise convolution followed by a 1x1 convolution (Chollet, 2017), without an
+// activation between them; one bias and one activation at the end. Variables, in the scope separable_conv2d, ...:
+// depthwise_kernel [height, width, 1, channels * multiplier], pointwise_kernel [1, 1, channels * multiplier,
+// filters], bias [filters].
 //
 //   - filters: Channels of the result.
 //   - size: Height and width of the depthwise kernel.
@@ -2389,8 +2391,8 @@ type LayerLearnedPositionsOptions struct {
 	Initializer string
 }
 
-// LayerLearnedPositions: x [batch, length, channels] plus a trained vector for each position. Variable, in the
-// scope learned_positions, ...: positions [count, channels].
+// LayerLearnedPositions: x [batch, length, channels] plus a trained vector for each position (Gehring et al.,
+// 2017): x[.., i, :] + positions[i, :]. Variable, in the scope learned_positions, ...: positions [count, channels].
 //
 //   - count: Number of positions that there are; a position beyond is an error.
 func (g *Graph) LayerLearnedPositions(x Value, count int64, options *LayerLearnedPositionsOptions) Value {
@@ -3000,8 +3002,8 @@ func (g *Graph) LayerGRU(x Value, units int64, options *LayerGRUOptions) (y, sta
 	return result, Value{more[0]}
 }
 
-// LayerDropout: While training, sets elements to zero with probability rate and scales the others by 1 / (1 -
-// rate).
+// LayerDropout: While training, sets elements to zero with probability rate and scales the others by 1 / (1 - rate)
+// (Srivastava et al., 2014).
 //
 //   - rate: Probability in [0, 1).
 func (g *Graph) LayerDropout(x Value, rate float64) Value {
@@ -3273,7 +3275,8 @@ func (g *Graph) LayerGlobalMaxPool1D(x Value) Value {
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// LayerGlobalAveragePool2D: The mean over height and width: [batch, height, width, channels] to [batch, channels].
+// LayerGlobalAveragePool2D: The mean over height and width (Lin et al., 2014): [batch, height, width, channels] to
+// [batch, channels].
 func (g *Graph) LayerGlobalAveragePool2D(x Value) Value {
 	raw.Graph_begin(g.handle, "layer_global_average_pool2d", 1)
 	raw.Graph_add_input(g.handle, x.id)
@@ -3432,11 +3435,11 @@ type LayerEmbeddingOptions struct {
 	TableL2 float64
 }
 
-// LayerEmbedding: Rows of a trained table, looked up by integers of any shape: [batch, ...] to [batch, ..., width].
-// Variable, in the scope embedding, embedding_1, ...: table [count, width] of f32, as in Keras and PyTorch. An id
-// that is negative or not below count is an error of the run that names the layer and the row. Keras has no
-// PaddingID, but a mask; the initial values are those of Keras, where PyTorch's are normal. PyTorch's max_norm and
-// scale_grad_by_freq have no counterpart.
+// LayerEmbedding: Rows of a trained table, looked up by integers of any shape: y[i] = table[ids[i]], [batch, ...]
+// to [batch, ..., width]. Variable, in the scope embedding, embedding_1, ...: table [count, width] of f32, as in
+// Keras and PyTorch. An id that is negative or not below count is an error of the run that names the layer and the
+// row. Keras has no PaddingID, but a mask; the initial values are those of Keras, where PyTorch's are normal.
+// PyTorch's max_norm and scale_grad_by_freq have no counterpart.
 //
 //   - count: Rows of the table: ids are 0 to count - 1.
 //   - width: Elements of a row.
@@ -3530,8 +3533,9 @@ type LossSparseSoftmaxCrossEntropyOptions struct {
 	Reduction Reduction
 }
 
-// LossSparseSoftmaxCrossEntropy: Cross-entropy of softmax(logits) against class numbers, reduced to a scalar. Like
-// all losses here, it is a sum or mean of independent rows, so a batch may be computed in parts.
+// LossSparseSoftmaxCrossEntropy: Cross-entropy of softmax(logits) against class numbers,
+// -log(softmax(logits)[label]) for each row, reduced to a scalar. Like all losses here, it is a sum or mean of
+// independent rows, so a batch may be computed in parts.
 func (g *Graph) LossSparseSoftmaxCrossEntropy(
 	logits, labels Value, options *LossSparseSoftmaxCrossEntropyOptions,
 ) Value {
@@ -3567,7 +3571,8 @@ type LossSoftmaxCrossEntropyOptions struct {
 	ClassWeights []float64
 }
 
-// LossSoftmaxCrossEntropy: Cross-entropy of softmax(logits) against class probabilities, reduced to a scalar.
+// LossSoftmaxCrossEntropy: Cross-entropy of softmax(logits) against class probabilities, -sum(target *
+// log(softmax(logits))) for each row, reduced to a scalar.
 func (g *Graph) LossSoftmaxCrossEntropy(logits, targets Value, options *LossSoftmaxCrossEntropyOptions) Value {
 	raw.Graph_begin(g.handle, "loss_softmax_cross_entropy", 1)
 	raw.Graph_add_input(g.handle, logits.id)
@@ -4081,8 +4086,8 @@ type LossSparseSoftmaxFocalOptions struct {
 	Reduction Reduction
 }
 
-// LossSparseSoftmaxFocal: Focal loss of exclusive classes against class numbers: -(1 - p[label])^gamma *
-// log(p[label]), where p = softmax(logits), otherwise as LossSoftmaxFocal.
+// LossSparseSoftmaxFocal: Focal loss (Lin et al., 2017) of exclusive classes against class numbers: -(1 -
+// p[label])^gamma * log(p[label]), where p = softmax(logits), otherwise as LossSoftmaxFocal.
 func (g *Graph) LossSparseSoftmaxFocal(logits, labels Value, options *LossSparseSoftmaxFocalOptions) Value {
 	raw.Graph_begin(g.handle, "loss_sparse_softmax_focal", 1)
 	raw.Graph_add_input(g.handle, logits.id)
@@ -4187,8 +4192,8 @@ type LossCategoricalHingeOptions struct {
 }
 
 // LossCategoricalHinge: max(margin + max((1 - target) * x) - sum(target * x), 0) over the last dimension, for
-// one-hot targets. As in Keras' CategoricalHinge the score of the target's class counts as 0 among the others, so
-// these count as at least 0; LossMultiMargin compares the scores themselves.
+// one-hot targets (Crammer and Singer, 2001). As in Keras' CategoricalHinge the score of the target's class counts
+// as 0 among the others, so these count as at least 0; LossMultiMargin compares the scores themselves.
 func (g *Graph) LossCategoricalHinge(scores, targets Value, options *LossCategoricalHingeOptions) Value {
 	raw.Graph_begin(g.handle, "loss_categorical_hinge", 1)
 	raw.Graph_add_input(g.handle, scores.id)
@@ -4805,9 +4810,9 @@ type MetricMeanIOUOptions struct {
 	Weights Value
 }
 
-// MetricMeanIOU: Intersection over union, TP / (TP + FP + FN), averaged over the classes that occur, predicted or
-// not. Targets as for MetricBalancedAccuracy. Keras' MeanIoU and BinaryIoU; scikit-learn's jaccard_score counts
-// classes that do not occur as 0.
+// MetricMeanIOU: Intersection over union (Jaccard, 1912), TP / (TP + FP + FN), averaged over the classes that
+// occur, predicted or not. Targets as for MetricBalancedAccuracy. Keras' MeanIoU and BinaryIoU; scikit-learn's
+// jaccard_score counts classes that do not occur as 0.
 func (g *Graph) MetricMeanIOU(name string, predictions, targets Value, options *MetricMeanIOUOptions) Value {
 	raw.Graph_begin(g.handle, "metric_mean_iou", 1)
 	raw.Graph_set_string(g.handle, "name", name)
@@ -5115,11 +5120,12 @@ type MetricAUCOptions struct {
 	Weights Value
 }
 
-// MetricAUC: Area under a curve of binary decisions by threshold (Keras' AUC). Counts of each threshold are sums
-// over rows, so that it is exact for any split of the data; it is that of all scores wherever no two scores of
-// different targets lie between two thresholds that follow each other, else it takes them for equal. The ends,
-// where everything and nothing is predicted, are always points of the curve. Targets as for precision; a rate
-// without rows is 0.
+// MetricAUC: Area under a curve of binary decisions by threshold (Hanley and McNeil, 1982, for the one of ROC;
+// Davis and Goadrich, 2006, for that of precision and recall; Keras' AUC). Counts of each threshold are sums over
+// rows, so that it is exact for any split of the data; it is that of all scores wherever no two scores of different
+// targets lie between two thresholds that follow each other, else it takes them for equal. The ends, where
+// everything and nothing is predicted, are always points of the curve. Targets as for precision; a rate without
+// rows is 0.
 func (g *Graph) MetricAUC(name string, predictions, targets Value, options *MetricAUCOptions) Value {
 	raw.Graph_begin(g.handle, "metric_auc", 1)
 	raw.Graph_set_string(g.handle, "name", name)
@@ -6194,9 +6200,9 @@ func (g *Graph) ParameterGroup(pattern string, options *ParameterGroupOptions) V
 }
 
 // ParameterConstraint: What each update keeps the variables to whose full name matches a pattern, with * for any
-// letters and ? for one: a vector whose norm is above a limit to that limit, a vector to a norm of 1, or elements
-// to 0 where they are negative, as in Keras. A variable has one constraint at most, that of a layer included. A
-// pattern without variables is an error.
+// letters and ? for one: a vector whose norm is above a limit to that limit (Srivastava et al., 2014), a vector to
+// a norm of 1, or elements to 0 where they are negative, as in Keras. A variable has one constraint at most, that
+// of a layer included. A pattern without variables is an error.
 //
 //   - pattern: Of full names, such as *bias or encoder*.
 //   - constraint: max_norm(limit, axes), unit_norm(axes) or non_negative; norms are along all axes but the last

@@ -315,39 +315,42 @@ typedef long long swig_type_282;
 typedef _gostring_ swig_type_283;
 typedef _goslice_ swig_type_284;
 typedef long long swig_type_285;
-typedef _goslice_ swig_type_286;
-typedef long long swig_type_287;
+typedef _gostring_ swig_type_286;
+typedef _goslice_ swig_type_287;
 typedef long long swig_type_288;
 typedef _goslice_ swig_type_289;
-typedef _goslice_ swig_type_290;
+typedef long long swig_type_290;
 typedef long long swig_type_291;
 typedef _goslice_ swig_type_292;
 typedef _goslice_ swig_type_293;
 typedef long long swig_type_294;
-typedef long long swig_type_295;
-typedef long long swig_type_296;
+typedef _goslice_ swig_type_295;
+typedef _goslice_ swig_type_296;
 typedef long long swig_type_297;
 typedef long long swig_type_298;
-typedef _goslice_ swig_type_299;
-typedef _gostring_ swig_type_300;
-typedef _gostring_ swig_type_301;
-typedef long long swig_type_302;
-typedef long long swig_type_303;
-typedef long long swig_type_304;
-typedef _gostring_ swig_type_305;
+typedef long long swig_type_299;
+typedef long long swig_type_300;
+typedef long long swig_type_301;
+typedef _goslice_ swig_type_302;
+typedef _gostring_ swig_type_303;
+typedef _gostring_ swig_type_304;
+typedef long long swig_type_305;
 typedef long long swig_type_306;
 typedef long long swig_type_307;
 typedef _gostring_ swig_type_308;
-typedef _gostring_ swig_type_309;
-typedef _gostring_ swig_type_310;
-typedef long long swig_type_311;
-typedef long long swig_type_312;
-typedef long long swig_type_313;
-typedef _gostring_ swig_type_314;
-typedef _gostring_ swig_type_315;
-typedef _gostring_ swig_type_316;
-typedef long long swig_type_317;
-typedef long long swig_type_318;
+typedef long long swig_type_309;
+typedef long long swig_type_310;
+typedef _gostring_ swig_type_311;
+typedef _gostring_ swig_type_312;
+typedef _gostring_ swig_type_313;
+typedef long long swig_type_314;
+typedef long long swig_type_315;
+typedef long long swig_type_316;
+typedef _gostring_ swig_type_317;
+typedef _gostring_ swig_type_318;
+typedef _gostring_ swig_type_319;
+typedef long long swig_type_320;
+typedef long long swig_type_321;
 extern void _wrap_Swig_free_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_raw_afdf3638045c4129(swig_intgo arg1);
 extern swig_type_1 _wrap_DIM_BATCH_raw_afdf3638045c4129(void);
@@ -657,11 +660,12 @@ extern int _wrap_context_set_log_raw_afdf3638045c4129(uintptr_t arg1, swig_type_
 extern void _wrap_pipeline_map_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_279 arg2, swig_type_280 arg3);
 extern void _wrap_pipeline_filter_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_281 arg2);
 extern void _wrap_pipeline_set_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_282 arg2);
-extern int _wrap_strategy_create_central_storage_raw_afdf3638045c4129(uintptr_t arg1, swig_type_283 arg2, swig_type_284 arg3, swig_type_285 arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_strategy_create_mirrored_raw_afdf3638045c4129(uintptr_t arg1, swig_type_286 arg2, swig_type_287 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_tensor_take_memory_raw_afdf3638045c4129(swig_type_288 arg1, int arg2, swig_type_289 arg3, swig_type_290 arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_291 _wrap_memory_take_returned_raw_afdf3638045c4129(void);
-extern int _wrap_predictor_run_raw_afdf3638045c4129(uintptr_t arg1, swig_type_292 arg2, swig_type_293 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern void _wrap_graph_name_classes_raw_afdf3638045c4129(uintptr_t arg1, swig_type_283 arg2, swig_type_284 arg3, swig_type_285 arg4);
+extern int _wrap_strategy_create_central_storage_raw_afdf3638045c4129(uintptr_t arg1, swig_type_286 arg2, swig_type_287 arg3, swig_type_288 arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_strategy_create_mirrored_raw_afdf3638045c4129(uintptr_t arg1, swig_type_289 arg2, swig_type_290 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_tensor_take_memory_raw_afdf3638045c4129(swig_type_291 arg1, int arg2, swig_type_292 arg3, swig_type_293 arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_294 _wrap_memory_take_returned_raw_afdf3638045c4129(void);
+extern int _wrap_predictor_run_raw_afdf3638045c4129(uintptr_t arg1, swig_type_295 arg2, swig_type_296 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern uintptr_t _wrap_pipeline_set_map_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_predicate_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_scan_raw_afdf3638045c4129(uintptr_t arg1);
@@ -672,27 +676,27 @@ extern int _wrap_serve_map_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, 
 extern void _wrap_call_queue_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_call_queue_take_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_call_get_cancel_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_294 _wrap_element_call_get_state_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_295 _wrap_element_call_get_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern uintptr_t _wrap_element_call_get_tensor_raw_afdf3638045c4129(uintptr_t arg1, swig_type_296 arg2);
-extern swig_type_297 _wrap_element_call_get_pass_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_298 _wrap_element_call_get_index_raw_afdf3638045c4129(uintptr_t arg1);
-extern void _wrap_element_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_299 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
-extern uintptr_t _wrap_context_add_file_system_raw_afdf3638045c4129(uintptr_t arg1, swig_type_300 arg2, _Bool arg3, swig_voidp arg4);
+extern swig_type_297 _wrap_element_call_get_state_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_298 _wrap_element_call_get_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern uintptr_t _wrap_element_call_get_tensor_raw_afdf3638045c4129(uintptr_t arg1, swig_type_299 arg2);
+extern swig_type_300 _wrap_element_call_get_pass_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_301 _wrap_element_call_get_index_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_element_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_302 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
+extern uintptr_t _wrap_context_add_file_system_raw_afdf3638045c4129(uintptr_t arg1, swig_type_303 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_file_call_get_kind_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_301 _wrap_file_call_get_path_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_302 _wrap_file_call_get_file_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_303 _wrap_file_call_get_offset_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_304 _wrap_file_call_get_size_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_304 _wrap_file_call_get_path_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_305 _wrap_file_call_get_file_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_306 _wrap_file_call_get_offset_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_307 _wrap_file_call_get_size_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_file_call_get_target_raw_afdf3638045c4129(uintptr_t arg1);
-extern void _wrap_file_call_add_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_305 arg2);
-extern void _wrap_file_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_306 arg3, swig_type_307 arg4, swig_type_308 arg5, int arg6, uintptr_t arg7);
-extern swig_type_309 _wrap_context_stop_profile_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_310 _wrap_estimator_estimate_memory_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_311 arg3, swig_voidp arg4);
-extern swig_type_312 _wrap_estimator_find_batch_size_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_313 arg3, swig_voidp arg4);
-extern swig_type_314 _wrap_iterator_save_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_315 _wrap_iterator_get_report_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_316 _wrap_predictor_describe_plan_raw_afdf3638045c4129(uintptr_t arg1, swig_type_317 arg2, swig_type_318 arg3, uintptr_t arg4, swig_voidp arg5);
+extern void _wrap_file_call_add_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_308 arg2);
+extern void _wrap_file_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_309 arg3, swig_type_310 arg4, swig_type_311 arg5, int arg6, uintptr_t arg7);
+extern swig_type_312 _wrap_context_stop_profile_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_313 _wrap_estimator_estimate_memory_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_314 arg3, swig_voidp arg4);
+extern swig_type_315 _wrap_estimator_find_batch_size_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_316 arg3, swig_voidp arg4);
+extern swig_type_317 _wrap_iterator_save_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_318 _wrap_iterator_get_report_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_319 _wrap_predictor_describe_plan_raw_afdf3638045c4129(uintptr_t arg1, swig_type_320 arg2, swig_type_321 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -3690,6 +3694,20 @@ func Pipeline_set_graph(arg1 uintptr, arg2 int64) {
 	C._wrap_pipeline_set_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_282(_swig_i_1))
 }
 
+func Graph_name_classes(arg1 uintptr, arg2 string, arg3 []byte, arg4 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_graph_name_classes_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_283)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_2)), C.swig_type_285(_swig_i_3))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+}
+
 func Strategy_create_central_storage(arg1 uintptr, arg2 string, arg3 []byte, arg4 int64, arg5 *uintptr, arg6 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
@@ -3698,7 +3716,7 @@ func Strategy_create_central_storage(arg1 uintptr, arg2 string, arg3 []byte, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_strategy_create_central_storage_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_283)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_2)), C.swig_type_285(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_strategy_create_central_storage_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_2)), C.swig_type_288(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3715,7 +3733,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_1)), C.swig_type_287(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_289)(unsafe.Pointer(&_swig_i_1)), C.swig_type_290(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3730,7 +3748,7 @@ func Tensor_take_memory(arg1 int64, arg2 int32, arg3 []int64, arg4 []byte, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_tensor_take_memory_raw_afdf3638045c4129(C.swig_type_288(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_289)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_290)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_tensor_take_memory_raw_afdf3638045c4129(C.swig_type_291(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3754,7 +3772,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_296)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3851,7 +3869,7 @@ func Element_call_get_tensor(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_296(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_299(_swig_i_1)))
 	return swig_r
 }
 
@@ -3877,7 +3895,7 @@ func Element_call_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 bool, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_element_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_element_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3894,7 +3912,7 @@ func Context_add_file_system(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3949,7 +3967,7 @@ func File_call_get_target(arg1 uintptr) (_swig_ret uintptr) {
 func File_call_add_name(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_file_call_add_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_file_call_add_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3963,7 +3981,7 @@ func File_call_finish(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 int64, arg5 s
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_file_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_306(_swig_i_2), C.swig_type_307(_swig_i_3), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_file_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_309(_swig_i_2), C.swig_type_310(_swig_i_3), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3986,7 +4004,7 @@ func Estimator_estimate_memory(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_estimator_estimate_memory_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_311(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_estimator_estimate_memory_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_314(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3999,7 +4017,7 @@ func Estimator_find_batch_size(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_313(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_316(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -4032,7 +4050,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_317(_swig_i_1), C.swig_type_318(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_320(_swig_i_1), C.swig_type_321(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

@@ -353,6 +353,14 @@ static inline int32_t tutti_swig_bad_list(tutti_error **err) {
   return TUTTI_INVALID_ARGUMENT;
 }
 
+/* A list that is too short is an error of the graph. */
+static inline void tutti_swig_graph_name_classes(tutti_graph *graph, const char *metric, const char *texts,
+                                                 int64_t size, int64_t count) {
+  const char **classes = tutti_swig_split(texts, size, count);
+  tutti_graph_name_classes(graph, metric, classes, count);
+  free(classes);
+}
+
 static inline int32_t tutti_swig_strategy_create_mirrored(tutti_context *context, const char *texts, int64_t size,
                                                           int64_t count, tutti_strategy **out, tutti_error **err) {
   const char **devices = tutti_swig_split(texts, size, count);
@@ -5731,6 +5739,24 @@ void _wrap_pipeline_set_graph_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0, l
   
   tutti_swig_pipeline_set_graph(arg1,arg2);
   
+}
+
+
+void _wrap_graph_name_classes_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+  tutti_graph *arg1 = (tutti_graph *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  
+  arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (char *)_swig_go_2.array; arg4 = (int64_t)_swig_go_2.len; 
+  arg5 = (int64_t)_swig_go_3; 
+  
+  tutti_swig_graph_name_classes(arg1,(char const *)arg2,(char const *)arg3,arg4,arg5);
+  
+  free((void *)arg2); 
 }
 
 

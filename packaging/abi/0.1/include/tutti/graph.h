@@ -80,6 +80,13 @@ TUTTI_API void tutti_graph_set_loss(tutti_graph *graph, tutti_value loss);
 /* A named scalar that train and evaluate report, exact over all examples: composed of sums and means over the rows, and
  * anything computed from these. */
 TUTTI_API void tutti_graph_add_metric(tutti_graph *graph, const char *name, tutti_value value);
+/* Names the classes of a metric that is a tensor and was added before: its elements become metrics, too, scalars that
+ * results, hooks, logs and summaries have by these names. Of a tensor [classes], such as the recall of each class,
+ * they are "recall/cat" and so on; of a tensor [classes, classes], such as a confusion matrix, "confusion/cat/dog" for
+ * the row cat and the column dog. `classes` are `count` different names, one for each index, and are copied; at most
+ * 4096 elements. */
+TUTTI_API void tutti_graph_name_classes(tutti_graph *graph, const char *metric, const char *const *classes,
+                                        int64_t count);
 /* What a training and evaluations show of the model in TensorBoard, beside loss and metrics: in mode TRAIN at the steps
  * of the run option save_summary_steps, in mode EVAL for each evaluation, in its folder "eval"; in mode PREDICT and in
  * step functions (step_function.h) nothing. `name` is what TensorBoard shows, with "/" between groups; scopes are not

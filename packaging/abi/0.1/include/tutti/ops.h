@@ -3652,7 +3652,8 @@ typedef struct tutti_layer_depthwise_conv1d_attrs {
   /* initial values of the bias. Default: zeros. */
   const char *bias_initializer;
 } tutti_layer_depthwise_conv1d_attrs;
-/* Convolution of each channel of sequences [batch, length, channels] by itself. Variables, in the scope
+/* Convolution of each channel of sequences [batch, length, channels] by itself, as depthwise_conv2d of images:
+ * output channel c * multiplier + m is the convolution of channel c with filter m. Variables, in the scope
  * depthwise_conv1d, ...: kernel [size, 1, channels * multiplier], where the first multiplier filters belong to the
  * first channel (Keras has [size, channels, multiplier], which are the same numbers in the same order); bias
  * [channels * multiplier]. size: length of the kernel. */
@@ -3761,10 +3762,11 @@ typedef struct tutti_layer_depthwise_conv2d_attrs {
   /* zeros at the top, bottom, left and right; for explicit. Default: [0, 0, 0, 0]. */
   int64_t pads[4];
 } tutti_layer_depthwise_conv2d_attrs;
-/* Convolution of each channel by itself. Variables, in the scope depthwise_conv2d, ...: kernel [height, width, 1,
- * channels * multiplier], where the first multiplier filters belong to the first channel (Keras has [height, width,
- * channels, multiplier], which are the same numbers in the same order); bias [channels * multiplier]. size: height
- * and width of the kernel. */
+/* Convolution of each channel by itself (Sifre, 2014): output channel c * multiplier + m is the convolution of
+ * channel c with filter m. Variables, in the scope depthwise_conv2d, ...: kernel [height, width, 1, channels *
+ * multiplier], where the first multiplier filters belong to the first channel (Keras has [height, width, channels,
+ * multiplier], which are the same numbers in the same order); bias [channels * multiplier]. size: height and width
+ * of the kernel. */
 static inline tutti_value tutti_layer_depthwise_conv2d(tutti_graph *graph, tutti_value x, int64_t size, const tutti_layer_depthwise_conv2d_attrs *attrs) {
   tutti_graph_begin(graph, "layer_depthwise_conv2d", 1);
   tutti_graph_add_input(graph, x);
@@ -3870,10 +3872,10 @@ typedef struct tutti_layer_separable_conv1d_attrs {
   /* initial values of the bias. Default: zeros. */
   const char *bias_initializer;
 } tutti_layer_separable_conv1d_attrs;
-/* A depthwise convolution of sequences followed by a convolution of size 1; one bias and one activation at the end.
- * Variables, in the scope separable_conv1d, ...: depthwise_kernel [size, 1, channels * multiplier],
- * pointwise_kernel [1, channels * multiplier, filters], bias [filters]. filters: channels of the result. size:
- * length of the kernel. */
+/* A depthwise convolution of sequences followed by a convolution of size 1 (Kaiser et al., 2018); one bias and one
+ * activation at the end. Variables, in the scope separable_conv1d, ...: depthwise_kernel [size, 1, channels *
+ * multiplier], pointwise_kernel [1, channels * multiplier, filters], bias [filters]. filters: channels of the
+ * result. size: length of the kernel. */
 static inline tutti_value tutti_layer_separable_conv1d(tutti_graph *graph, tutti_value x, int64_t filters, int64_t size, const tutti_layer_separable_conv1d_attrs *attrs) {
   tutti_graph_begin(graph, "layer_separable_conv1d", 1);
   tutti_graph_add_input(graph, x);
@@ -3980,10 +3982,10 @@ typedef struct tutti_layer_separable_conv2d_attrs {
   /* zeros at the top, bottom, left and right; for explicit. Default: [0, 0, 0, 0]. */
   int64_t pads[4];
 } tutti_layer_separable_conv2d_attrs;
-/* A depthwise convolution followed by a 1x1 convolution; one bias and one activation at the end. Variables, in the
- * scope separable_conv2d, ...: depthwise_kernel [height, width, 1, channels * multiplier], pointwise_kernel [1, 1,
- * channels * multiplier, filters], bias [filters]. filters: channels of the result. size: height and width of the
- * depthwise kernel. */
+/* A depthwise convolution followed by a 1x1 convolution (Chollet, 2017), without an activation between them; one
+ * bias and one activation at the end. Variables, in the scope separable_conv2d, ...: depthwise_kernel [height,
+ * width, 1, channels * multiplier], pointwise_kernel [1, 1, channels * multiplier, filters], bias [filters].
+ * filters: channels of the result. size: height and width of the depthwise kernel. */
 static inline tutti_value tutti_layer_separable_conv2d(tutti_graph *graph, tutti_value x, int64_t filters, int64_t size, const tutti_layer_separable_conv2d_attrs *attrs) {
   tutti_graph_begin(graph, "layer_separable_conv2d", 1);
   tutti_graph_add_input(graph, x);
@@ -4237,8 +4239,9 @@ typedef struct tutti_layer_learned_positions_attrs {
   /* initial values of the vectors. Default: random_normal(0.02). */
   const char *initializer;
 } tutti_layer_learned_positions_attrs;
-/* x [batch, length, channels] plus a trained vector for each position. Variable, in the scope learned_positions,
- * ...: positions [count, channels]. count: number of positions that there are; a position beyond is an error. */
+/* x [batch, length, channels] plus a trained vector for each position (Gehring et al., 2017): x[.., i, :] +
+ * positions[i, :]. Variable, in the scope learned_positions, ...: positions [count, channels]. count: number of
+ * positions that there are; a position beyond is an error. */
 static inline tutti_value tutti_layer_learned_positions(tutti_graph *graph, tutti_value x, int64_t count, const tutti_layer_learned_positions_attrs *attrs) {
   tutti_graph_begin(graph, "layer_learned_positions", 1);
   tutti_graph_add_input(graph, x);
@@ -4748,8 +4751,8 @@ static inline tutti_value tutti_layer_gru(tutti_graph *graph, tutti_value x, int
   return tutti_graph_end(graph, more, 1);
 }
 
-/* While training, sets elements to zero with probability rate and scales the others by 1 / (1 - rate). rate:
- * probability in [0, 1). */
+/* While training, sets elements to zero with probability rate and scales the others by 1 / (1 - rate) (Srivastava
+ * et al., 2014). rate: probability in [0, 1). */
 static inline tutti_value tutti_layer_dropout(tutti_graph *graph, tutti_value x, double rate) {
   tutti_graph_begin(graph, "layer_dropout", 1);
   tutti_graph_add_input(graph, x);
@@ -5010,7 +5013,7 @@ static inline tutti_value tutti_layer_global_max_pool1d(tutti_graph *graph, tutt
   return tutti_graph_end(graph, NULL, 0);
 }
 
-/* The mean over height and width: [batch, height, width, channels] to [batch, channels]. */
+/* The mean over height and width (Lin et al., 2014): [batch, height, width, channels] to [batch, channels]. */
 static inline tutti_value tutti_layer_global_average_pool2d(tutti_graph *graph, tutti_value x) {
   tutti_graph_begin(graph, "layer_global_average_pool2d", 1);
   tutti_graph_add_input(graph, x);
@@ -5156,10 +5159,10 @@ typedef struct tutti_layer_embedding_attrs {
   /* adds this times the sum of the squares of the table to the loss, in training and evaluation. Default: 0. */
   double table_l2;
 } tutti_layer_embedding_attrs;
-/* Rows of a trained table, looked up by integers of any shape: [batch, ...] to [batch, ..., width]. Variable, in
- * the scope embedding, embedding_1, ...: table [count, width] of f32, as in Keras and PyTorch. An id that is
- * negative or not below count is an error of the run that names the layer and the row. Keras has no padding_id, but
- * a mask; the initial values are those of Keras, where PyTorch's are normal. PyTorch's max_norm and
+/* Rows of a trained table, looked up by integers of any shape: y[i] = table[ids[i]], [batch, ...] to [batch, ...,
+ * width]. Variable, in the scope embedding, embedding_1, ...: table [count, width] of f32, as in Keras and PyTorch.
+ * An id that is negative or not below count is an error of the run that names the layer and the row. Keras has no
+ * padding_id, but a mask; the initial values are those of Keras, where PyTorch's are normal. PyTorch's max_norm and
  * scale_grad_by_freq have no counterpart. count: rows of the table: ids are 0 to count - 1. width: elements of a
  * row. */
 static inline tutti_value tutti_layer_embedding(tutti_graph *graph, tutti_value ids, int64_t count, int64_t width, const tutti_layer_embedding_attrs *attrs) {
@@ -5256,8 +5259,8 @@ typedef struct tutti_loss_sparse_softmax_cross_entropy_attrs {
    * elements as they are, to compute a loss from. Default: mean. */
   int32_t reduction;
 } tutti_loss_sparse_softmax_cross_entropy_attrs;
-/* Cross-entropy of softmax(logits) against class numbers, reduced to a scalar. Like all losses here, it is a sum or
- * mean of independent rows, so a batch may be computed in parts. */
+/* Cross-entropy of softmax(logits) against class numbers, -log(softmax(logits)[label]) for each row, reduced to a
+ * scalar. Like all losses here, it is a sum or mean of independent rows, so a batch may be computed in parts. */
 static inline tutti_value tutti_loss_sparse_softmax_cross_entropy(tutti_graph *graph, tutti_value logits, tutti_value labels, const tutti_loss_sparse_softmax_cross_entropy_attrs *attrs) {
   tutti_graph_begin(graph, "loss_sparse_softmax_cross_entropy", 1);
   tutti_graph_add_input(graph, logits);
@@ -5298,7 +5301,8 @@ typedef struct tutti_loss_softmax_cross_entropy_attrs {
   const double *class_weights;
   int64_t class_weights_count;
 } tutti_loss_softmax_cross_entropy_attrs;
-/* Cross-entropy of softmax(logits) against class probabilities, reduced to a scalar. */
+/* Cross-entropy of softmax(logits) against class probabilities, -sum(target * log(softmax(logits))) for each row,
+ * reduced to a scalar. */
 static inline tutti_value tutti_loss_softmax_cross_entropy(tutti_graph *graph, tutti_value logits, tutti_value targets, const tutti_loss_softmax_cross_entropy_attrs *attrs) {
   tutti_graph_begin(graph, "loss_softmax_cross_entropy", 1);
   tutti_graph_add_input(graph, logits);
@@ -5906,8 +5910,8 @@ typedef struct tutti_loss_sparse_softmax_focal_attrs {
   /* as for sparse_softmax_cross_entropy. Default: mean. */
   int32_t reduction;
 } tutti_loss_sparse_softmax_focal_attrs;
-/* Focal loss of exclusive classes against class numbers: -(1 - p[label])^gamma * log(p[label]), where p =
- * softmax(logits), otherwise as softmax_focal. */
+/* Focal loss (Lin et al., 2017) of exclusive classes against class numbers: -(1 - p[label])^gamma * log(p[label]),
+ * where p = softmax(logits), otherwise as softmax_focal. */
 static inline tutti_value tutti_loss_sparse_softmax_focal(tutti_graph *graph, tutti_value logits, tutti_value labels, const tutti_loss_sparse_softmax_focal_attrs *attrs) {
   tutti_graph_begin(graph, "loss_sparse_softmax_focal", 1);
   tutti_graph_add_input(graph, logits);
@@ -6033,9 +6037,9 @@ typedef struct tutti_loss_categorical_hinge_attrs {
   /* as for sparse_softmax_cross_entropy. Default: mean. */
   int32_t reduction;
 } tutti_loss_categorical_hinge_attrs;
-/* max(margin + max((1 - target) * x) - sum(target * x), 0) over the last dimension, for one-hot targets. As in
- * Keras' CategoricalHinge the score of the target's class counts as 0 among the others, so these count as at least
- * 0; multi_margin compares the scores themselves. */
+/* max(margin + max((1 - target) * x) - sum(target * x), 0) over the last dimension, for one-hot targets (Crammer
+ * and Singer, 2001). As in Keras' CategoricalHinge the score of the target's class counts as 0 among the others, so
+ * these count as at least 0; multi_margin compares the scores themselves. */
 static inline tutti_value tutti_loss_categorical_hinge(tutti_graph *graph, tutti_value scores, tutti_value targets, const tutti_loss_categorical_hinge_attrs *attrs) {
   tutti_graph_begin(graph, "loss_categorical_hinge", 1);
   tutti_graph_add_input(graph, scores);
@@ -6689,9 +6693,9 @@ typedef struct tutti_metric_mean_iou_attrs {
    * classes]; fewer dimensions apply to all elements below. */
   tutti_value weights;
 } tutti_metric_mean_iou_attrs;
-/* Intersection over union, TP / (TP + FP + FN), averaged over the classes that occur, predicted or not. Targets as
- * for balanced_accuracy. Keras' MeanIoU and BinaryIoU; scikit-learn's jaccard_score counts classes that do not
- * occur as 0. */
+/* Intersection over union (Jaccard, 1912), TP / (TP + FP + FN), averaged over the classes that occur, predicted or
+ * not. Targets as for balanced_accuracy. Keras' MeanIoU and BinaryIoU; scikit-learn's jaccard_score counts classes
+ * that do not occur as 0. */
 static inline tutti_value tutti_metric_mean_iou(tutti_graph *graph, const char *name, tutti_value predictions, tutti_value targets, const tutti_metric_mean_iou_attrs *attrs) {
   tutti_graph_begin(graph, "metric_mean_iou", 1);
   tutti_graph_set_string(graph, "name", name);
@@ -6990,7 +6994,8 @@ typedef struct tutti_metric_auc_attrs {
    * classes]; fewer dimensions apply to all elements below. */
   tutti_value weights;
 } tutti_metric_auc_attrs;
-/* Area under a curve of binary decisions by threshold (Keras' AUC). Counts of each threshold are sums over rows, so
+/* Area under a curve of binary decisions by threshold (Hanley and McNeil, 1982, for the one of ROC; Davis and
+ * Goadrich, 2006, for that of precision and recall; Keras' AUC). Counts of each threshold are sums over rows, so
  * that it is exact for any split of the data; it is that of all scores wherever no two scores of different targets
  * lie between two thresholds that follow each other, else it takes them for equal. The ends, where everything and
  * nothing is predicted, are always points of the curve. Targets as for precision; a rate without rows is 0. */
@@ -7790,11 +7795,11 @@ static inline tutti_value tutti_parameter_group(tutti_graph *graph, const char *
 }
 
 /* What each update keeps the variables to whose full name matches a pattern, with * for any letters and ? for one:
- * a vector whose norm is above a limit to that limit, a vector to a norm of 1, or elements to 0 where they are
- * negative, as in Keras. A variable has one constraint at most, that of a layer included. A pattern without
- * variables is an error. pattern: of full names, such as *bias or encoder*. constraint: max_norm(limit, axes),
- * unit_norm(axes) or non_negative; norms are along all axes but the last unless axes are given, as in max_norm(3,
- * axes=0 1), and of a vector of all its elements; a limit is 2 unless it is given. */
+ * a vector whose norm is above a limit to that limit (Srivastava et al., 2014), a vector to a norm of 1, or
+ * elements to 0 where they are negative, as in Keras. A variable has one constraint at most, that of a layer
+ * included. A pattern without variables is an error. pattern: of full names, such as *bias or encoder*. constraint:
+ * max_norm(limit, axes), unit_norm(axes) or non_negative; norms are along all axes but the last unless axes are
+ * given, as in max_norm(3, axes=0 1), and of a vector of all its elements; a limit is 2 unless it is given. */
 static inline tutti_value tutti_parameter_constraint(tutti_graph *graph, const char *pattern, const char *constraint) {
   tutti_graph_begin(graph, "parameter_constraint", 1);
   tutti_graph_set_string(graph, "pattern", pattern);
