@@ -146,7 +146,10 @@ RunRecord read_run(const std::string &folder) {
   const bool has_record = read_record(folder + "/run.jsonl", run);
   EventCurves training = read_event_curves(folder), evaluation = read_event_curves(folder + "/eval");
   if (!has_record && training.files == 0 && evaluation.files == 0) refuse_folder(folder);
-  if (!has_record) run.notes.emplace_back("there is no run.jsonl: only the curves of the event files are shown");
+  if (!has_record)
+    run.notes.emplace_back(
+        "there is no run.jsonl: trainings write to it when they end, so that only the curves of the event files are "
+        "shown");
   if (training.files == 0) run.notes.emplace_back("there are no event files of a training: curves of it are missing");
   for (EventCurves *const files : {&training, &evaluation})
     std::move(files->damages.begin(), files->damages.end(), std::back_inserter(run.notes));
