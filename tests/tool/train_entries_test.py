@@ -148,7 +148,7 @@ class Entries(EntryCase):
     def test_parameters(self):
         self.write_data([4], [0, 1, 2, 0, 1, 2])
         parameters = [{'group': {'pattern': '*/bias', 'rate_factor': 2}}, {'constraint': {'pattern': '*/kernel', 'constraint': 'unit_norm'}}]
-        self.train({'name': 'parameters'}, parameters=parameters, gradient_clip_norm=1, frozen=['dense/bias'])
+        self.train({'name': 'parameters'}, model=['flatten', {'dense': 4}, {'dense': 3}], parameters=parameters, gradient_clip_norm=1, frozen=['dense/bias'])
 
 
 class Zoo(EntryCase):

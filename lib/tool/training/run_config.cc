@@ -97,13 +97,11 @@ void set_max_steps(const ConfigNode &config, ConfigNode &node) {
     set_max_steps(config, member.value);
 }
 
-/// Groups of parameters that are frozen.
+/// Groups of parameters that are frozen, before all others: a variable belongs to the first that matches it.
 void complete_frozen(ConfigNode &config) {
   const ConfigNode *const frozen = config.find("frozen");
   if (frozen == nullptr) return;
   std::vector<ConfigNode> groups;
-  if (const ConfigNode *const given = config.find("parameters"); given != nullptr && !given->is_null())
-    groups = given->is_list() ? given->items : std::vector<ConfigNode>{*given};
   for (const std::string &pattern : texts_of(*frozen)) {
     ConfigNode arguments = map_node("pattern", text_node(pattern));
     ConfigNode truth = text_node("true");
@@ -114,6 +112,9 @@ void complete_frozen(ConfigNode &config) {
     for (ConfigMember &argument : groups.back().members.front().value.members)
       argument.value.is_default = false;
   }
+  const ConfigNode *const given = config.find("parameters");
+  if (given != nullptr && given->is_list()) groups.insert(groups.end(), given->items.begin(), given->items.end());
+  if (given != nullptr && !given->is_list() && !given->is_null()) groups.push_back(*given);
   ConfigNode list = list_node(std::move(groups));
   list.at = frozen->at;
   config.set("parameters", std::move(list));
