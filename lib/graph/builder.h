@@ -180,7 +180,7 @@ class GraphBuilder {
   void add_penalty(const Penalty &penalty);
   void set_output(std::string_view name, ValueId value);
   void add_metric(std::string_view name, ValueId value);
-  /// The name is no metric's; `has_rows` is found out here.
+  /// The name is no metric's; `has_rows` and `is_known` are found out here.
   void add_summary(SummarySpec summary);
   /// The variable gets this value at the end of a training step.
   void assign(std::string_view variable_full_name, ValueId new_value);
