@@ -41,7 +41,8 @@ DTYPES = {'bool': 'Boolean', 'bytes': 'ByteArray', 'bf16': 'BFloat16', 'f16': 'F
 OBJECTS = ('batch', 'context', 'dataset', 'estimator', 'feed', 'graph', 'iterator', 'pipeline', 'predictor', 'session',
            'strategy', 'tensor')
 # Other names that the texts have.
-OTHERS = {'average_decay': 'AverageDecay', 'train_and_evaluate': 'Estimator.TrainAndEvaluate'}
+OTHERS = {'average_decay': 'AverageDecay', 'train_and_evaluate': 'Estimator.TrainAndEvaluate',
+          'tutti_summary_scalar': 'Graph.SummaryScalar', 'tutti_hook_event_get_summary_writer': 'Event.SummaryWriter'}
 PHRASES = {'mode TRAIN': 'ModeTrain', 'mode EVAL': 'ModeEval', 'mode PREDICT': 'ModePredict',
            'the reason stopped': 'ReasonStopped', 'the reason max_seconds': 'ReasonMaxSeconds', 'As for run': 'As in RunOptions'}
 # Kinds whose entries a text names without the kind: "as for softmax_cross_entropy".

@@ -200,15 +200,15 @@ type RunOptions struct {
 	// steps per second, examples per second and the share of time in which steps waited for input since the summary
 	// before; about once a second also the memory of the process, and for each device the share of time in which it
 	// computed and, if it has memory of its own, what is in use of it. Models add values of their own
-	// (tutti_summary_scalar and others), and hooks theirs (tutti_hook_event_get_summary_writer). The norm of all
-	// gradients is among them where gradients are clipped by it. The first summary also shows the settings and the
-	// graph of the model. Evaluations write loss and metrics to the folder eval beside them, with the step of the
-	// weights. Each training and each evaluation also appends a line to the record of the run, run.jsonl in the
-	// same folder (estimator.h), which the commands tutti report and tutti explain read. With several workers only
-	// the first one writes. A training that continues from a checkpoint writes a new file; TensorBoard then shows
-	// each step once, but readers that take each file by itself find the steps behind that checkpoint twice. A run
-	// does not fail because summaries cannot be written: a warning is logged once, and writing them is tried again.
-	// 0 = no summaries, also of evaluations. Default: 100.
+	// (Graph.SummaryScalar and others), and hooks theirs (Event.SummaryWriter). The norm of all gradients is among
+	// them where gradients are clipped by it. The first summary also shows the settings and the graph of the model.
+	// Evaluations write loss and metrics to the folder eval beside them, with the step of the weights. Each
+	// training and each evaluation also appends a line to the record of the run, run.jsonl in the same folder
+	// (estimator.h), which the commands tutti report and tutti explain read. With several workers only the first
+	// one writes. A training that continues from a checkpoint writes a new file; TensorBoard then shows each step
+	// once, but readers that take each file by itself find the steps behind that checkpoint twice. A run does not
+	// fail because summaries cannot be written: a warning is logged once, and writing them is tried again. 0 = no
+	// summaries, also of evaluations. Default: 100.
 	SaveSummarySteps *int64
 	// Directory of the event files with summaries, made when the first one is written: a directory of the machine
 	// itself, since file systems of a program only read. Empty = ModelDir; no summaries if that is empty too.

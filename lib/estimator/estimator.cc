@@ -119,8 +119,8 @@ Result<Estimator::Evaluating> Estimator::take_evaluator(const data::ElementSpec 
   }
   if (taken.evaluator) return taken;
   TUTTI_ASSIGN(const ModelRef model, state_->models.get(Mode::evaluate, spec));
-  TUTTI_ASSIGN(taken.evaluator,
-               distribute::Evaluator::open(*model, taken.strategy, state_->predict_options(*taken.strategy)));
+  TUTTI_ASSIGN(taken.evaluator, distribute::Evaluator::open(state_->as_looked_at(*model), taken.strategy,
+                                                            state_->predict_options(*taken.strategy)));
   return taken;
 }
 

@@ -51,6 +51,11 @@ bool EstimatorState::shows_rows() const {
   return config.save_summary_steps > 0 && (summaries.is_on() || strategy_->workers().count > 1);
 }
 
+graph::Model EstimatorState::as_looked_at(graph::Model model) const {
+  if (!shows_rows()) model.summaries.clear();
+  return model;
+}
+
 ThreadShares EstimatorState::thread_shares() const {
   const int32_t chosen = strategy() == whole_batches_ ? whole_batches_->threads_per_replica() : 0;
   return share_threads(environment, strategy()->replica_count(), std::max<int64_t>(chosen, config.threads_per_replica));

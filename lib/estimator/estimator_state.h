@@ -52,6 +52,8 @@ class EstimatorState : public base::Object {
   monitor::RunSummaries summaries;
   /// Steps and evaluations show the rows of the model's summaries, or with several workers may have to, for the first.
   bool shows_rows() const;
+  /// The model, without its summaries where nobody looks at them.
+  graph::Model as_looked_at(graph::Model model) const;
 
   const distribute::StrategyRef &strategy() const {
     return uses_whole_batches_.load(std::memory_order_acquire) ? whole_batches_ : strategy_;

@@ -15,7 +15,7 @@ Result<std::unique_ptr<distribute::MemoryEstimator>> open(EstimatorState &state,
   options.shows_rows = state.shows_rows();
   options.threads_per_replica = state.thread_shares().per_device;
   if (dataset.spec().batch_size > 0) options.typical_rows = dataset.spec().batch_size;
-  return distribute::MemoryEstimator::open(*model, state.strategy(), options, dataset.spec(),
+  return distribute::MemoryEstimator::open(state.as_looked_at(*model), state.strategy(), options, dataset.spec(),
                                            data::trailing_device_map(dataset));
 }
 

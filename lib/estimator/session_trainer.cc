@@ -37,7 +37,7 @@ Status SessionTrainer::replace_trainer() {
   return Status();
 }
 
-Status SessionTrainer::open_trainer(const graph::Model &model, const data::ElementSpec &input,
+Status SessionTrainer::open_trainer(const graph::Model &written, const data::ElementSpec &input,
                                     const base::CancelToken *cancel) {
   distribute::TrainerOptions options = state_.config.trainer_options();
   options.threads_per_replica = state_.thread_shares().per_device;
@@ -46,6 +46,7 @@ Status SessionTrainer::open_trainer(const graph::Model &model, const data::Eleme
   options.shows_rows = state_.shows_rows();
   options.cancel = cancel;
   if (input.batch_size > 0) options.typical_rows = input.batch_size;
+  const graph::Model model = state_.as_looked_at(written);
   Result<std::unique_ptr<distribute::Trainer>> opened = distribute::Trainer::open(model, state_.strategy(), options);
   if (const distribute::StrategyRef one = state_.whole_batches(); one && distribute::is_of_pieces(opened.status())) {
     options.threads_per_replica = one->threads_per_replica();

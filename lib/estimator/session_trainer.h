@@ -71,7 +71,8 @@ class SessionTrainer {
 
  private:
   base::Status replace_trainer();
-  base::Status open_trainer(const graph::Model &model, const data::ElementSpec &input, const base::CancelToken *cancel);
+  base::Status open_trainer(const graph::Model &written, const data::ElementSpec &input,
+                            const base::CancelToken *cancel);
 
   EstimatorState &state_;
   std::unique_ptr<distribute::Trainer> trainer_;

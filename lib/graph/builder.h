@@ -183,7 +183,7 @@ class GraphBuilder {
   /// A metric for each element of one that is there, a tensor [classes] or [classes, classes]: "metric/class", or
   /// "metric/class of the row/class of the column".
   void name_classes(std::string_view metric, const std::vector<std::string> &classes);
-  /// The name is no metric's; `has_rows` is found out here.
+  /// The name is no metric's; `has_rows` and `is_known` are found out here.
   void add_summary(SummarySpec summary);
   /// The variable gets this value at the end of a training step.
   void assign(std::string_view variable_full_name, ValueId new_value);

@@ -225,6 +225,22 @@ bool GraphBuilder::check_summary(const SummarySpec &summary) {
   return ok();
 }
 
+// Does a value of a graph, which may be under construction, follow from a feature or label?
+static bool follows_from_data(const Graph &graph, ValueId value) {
+  std::vector<ValueId> open{value};
+  std::set<ValueId> seen{value};
+  while (!open.empty()) {
+    const NodeId producer = graph.value(open.back()).producer;
+    open.pop_back();
+    if (producer == kNoNode) continue;
+    const Node &node = graph.node(producer);
+    if (node.op == "input") return true;
+    for (const ValueId input : node.inputs)
+      if (input != kNoValue && seen.insert(input).second) open.push_back(input);
+  }
+  return false;
+}
+
 void GraphBuilder::add_summary(SummarySpec summary) {
   const std::string what = base::concat("summary '", summary.name, "'");
   const bool has_value = summary.kind != SummaryKind::text;
@@ -235,6 +251,8 @@ void GraphBuilder::add_summary(SummarySpec summary) {
     return;
   }
   if (has_value && !check_summary(summary)) return;
+  summary.is_known = has_value && summary.kind != SummaryKind::scalar && tensor::is_floating(dtype(summary.value)) &&
+                     !follows_from_data(graph_, summary.value);
   summary.has_rows = has_value && batch_axis(dims(summary.value)).kind == BatchAxis::Kind::carried;
   model_.summaries.push_back(std::move(summary));
 }

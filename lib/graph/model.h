@@ -164,6 +164,7 @@ struct SummarySpec {
   std::string name;
   ValueId value = kNoValue;  ///< none of a text
   bool has_rows = false;     ///< it carries the batch: parts of a batch have parts of it
+  bool is_known = false;     ///< a tensor of floating point numbers that follows from no batch, such as a weight
   int64_t most_images = 3;   ///< of a batch
   std::string text{};
 };

@@ -60,7 +60,7 @@ static Status add_metrics(FinishContext &finish, NodeCloner &tail, std::vector<s
     finish.report("metric/" + name, metric);
     names.push_back(name);
   }
-  for (const graph::SummarySpec *summary : reduced_summaries(finish.traits.model)) {
+  for (const graph::SummarySpec *summary : reduced_summaries(finish.traits.model, true)) {
     const std::string entry = summary_entry(summary->name);
     TUTTI_ASSIGN(const ValueId value, tail.clone_value(finish.parts.tail.result(entry)));
     finish.report(entry, value);

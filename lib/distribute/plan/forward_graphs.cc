@@ -111,7 +111,7 @@ Status build_metrics(const Model &model, Frontier &frontier, EvaluateGraphs &res
     TUTTI_TRY(add_report(frontier, source, finish, tail, result));
     result.metrics.push_back(name);
   }
-  for (const graph::SummarySpec *summary : reduced_summaries(model)) {
+  for (const graph::SummarySpec *summary : reduced_summaries(model, false)) {
     TUTTI_TRY(add_report(frontier, summary_entry(summary->name), finish, tail, result));
     result.reduced_summaries.push_back(summary->name);
   }

@@ -71,7 +71,7 @@ class Cutter {
     if (model_.loss != graph::kNoValue) TUTTI_TRY(visit(model_.loss, "loss"));
     for (const auto &[name, value] : model_.metrics)
       TUTTI_TRY(visit(value, "metric '" + name + "'"));
-    for (const graph::SummarySpec *summary : reduced_summaries(model_))
+    for (const graph::SummarySpec *summary : reduced_summaries(model_, options_.is_training))
       TUTTI_TRY(visit(summary->value, "summary '" + summary->name + "'"));
     return build();
   }
@@ -145,7 +145,7 @@ class Cutter {
       TUTTI_ASSIGN(const ValueId metric, cloner.clone_value(value));
       tail.set_result("metric/" + name, metric);
     }
-    for (const graph::SummarySpec *summary : reduced_summaries(model_)) {
+    for (const graph::SummarySpec *summary : reduced_summaries(model_, options_.is_training)) {
       TUTTI_ASSIGN(const ValueId value, cloner.clone_value(summary->value));
       tail.set_result(summary_entry(summary->name), value);
     }
@@ -165,10 +165,12 @@ class Cutter {
 
 std::string sum_entry(size_t i) { return "sum/" + std::to_string(i); }
 
-std::vector<const graph::SummarySpec *> reduced_summaries(const Model &model) {
+std::vector<const graph::SummarySpec *> reduced_summaries(const Model &model, bool is_training) {
   std::vector<const graph::SummarySpec *> reduced;
-  for (const graph::SummarySpec &summary : model.summaries)
-    if (summary.kind != graph::SummaryKind::text && !summary.has_rows) reduced.push_back(&summary);
+  for (const graph::SummarySpec &summary : model.summaries) {
+    const bool is_apart = summary.kind == graph::SummaryKind::text || summary.has_rows;
+    if (!is_apart && !(is_training && summary.is_known)) reduced.push_back(&summary);
+  }
   return reduced;
 }
 

@@ -35,6 +35,7 @@ struct Frontier {
 struct FrontierOptions {
   bool several_contributors = false;
   bool several_batches = false;
+  bool is_training = false;  ///< summaries that are known are left out
 };
 
 /// Cuts loss (when there is one), metrics and summaries without rows off `model`.
@@ -43,8 +44,8 @@ base::Result<Frontier> cut_frontier(const graph::Model &model, const FrontierOpt
 /// Name of the state entry of frontier value i: "sum/<i>".
 std::string sum_entry(size_t i);
 
-/// Those that are reported as metrics are: of values without rows.
-std::vector<const graph::SummarySpec *> reduced_summaries(const graph::Model &model);
+/// Those that are reported as metrics are: of values without rows; in a training not those that are known either.
+std::vector<const graph::SummarySpec *> reduced_summaries(const graph::Model &model, bool is_training);
 
 }  // namespace tutti::impl::distribute
 

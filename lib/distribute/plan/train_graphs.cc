@@ -58,7 +58,7 @@ class TrainGraphBuilder {
 
   Result<TrainGraphs> run() {
     TUTTI_TRY(check_model());
-    TUTTI_ASSIGN(parts_.frontier, cut_frontier(model_, {options_.contributors > 1, options_.accumulation > 1}));
+    TUTTI_ASSIGN(parts_.frontier, cut_frontier(model_, {options_.contributors > 1, options_.accumulation > 1, true}));
     TUTTI_TRY(find_starts());
     TUTTI_TRY(build_forward());
     TUTTI_TRY(build_gradients());
@@ -144,6 +144,8 @@ class TrainGraphBuilder {
     const auto results = results_of_rows();
     for (const auto &[name, value] : results)
       roots.push_back(value);
+    for (const graph::SummarySpec &summary : model_.summaries)
+      if (shows_rows_ && summary.is_known) roots.push_back(summary.value);
     for (const graph::NodeId id : graph::nodes_needed_for(model_.graph, roots)) {
       const graph::Node &node = model_.graph.node(id);
       if (node.op == "variable") {
@@ -154,7 +156,18 @@ class TrainGraphBuilder {
     }
     for (const auto &[name, value] : results)
       step_.set_result(name, forward_.mapped(value));
+    show_known();
     return step_.status();
+  }
+
+  /// Of the first contributor in its first micro-batch. As a number that is multiplied: an update in the same program
+  /// may write a weight in its place, where a result is the weight itself.
+  void show_known() {
+    for (const graph::SummarySpec &summary : model_.summaries) {
+      if (!shows_rows_ || !summary.is_known) continue;
+      const ValueId value = forward_.mapped(summary.value);
+      step_.set_result(summary_entry(summary.name), step_.mul(value, first_flag(step_.dtype(value))));
+    }
   }
 
   /// What accumulate gives for the rows of a contributor, by the names of its results.
@@ -458,8 +471,8 @@ Result<graph::SealedGraph> spmd_graph(const Model &model, const StepGraphOptions
 
 /// The programs over the same state that give rows of summaries, too; none where the model has no such summaries.
 Status add_showing(const Model &model, const StepGraphOptions &options, bool joined, TrainGraphs &graphs) {
-  const auto has_rows = [](const graph::SummarySpec &summary) { return summary.has_rows; };
-  if (!options.shows_rows || std::ranges::none_of(model.summaries, has_rows)) return Status();
+  const auto is_shown = [](const graph::SummarySpec &summary) { return summary.has_rows || summary.is_known; };
+  if (!options.shows_rows || std::ranges::none_of(model.summaries, is_shown)) return Status();
   TUTTI_ASSIGN(const TrainGraphs showing, TrainGraphBuilder(model, options, joined, true).run());
   graphs.showing = showing.passes(options.accumulation);
   return Status();

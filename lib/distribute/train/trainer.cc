@@ -382,8 +382,9 @@ std::vector<const KeptOutputs *> TrainerSession::kept_outputs(size_t first_repli
 Result<std::vector<Tensor>> TrainerSession::summary(const graph::SummarySpec &summary) {
   const std::string result = summary_entry(summary.name);
   if (!has_outputs_) return base::failed_precondition("there is no summary: no step was run, or the last run failed");
-  if (summary.has_rows)
-    return read_pieces(kept_outputs(0, replicas_->size()), replicas_->replica(0).kept_batches(), result);
+  const std::vector<const KeptOutputs *> parts = kept_outputs(0, replicas_->size());
+  if (summary.is_known) return read_pieces(std::span(parts).first(1), 1, result);
+  if (summary.has_rows) return read_pieces(parts, replicas_->replica(0).kept_batches(), result);
   TUTTI_ASSIGN(Tensor value, replicas_->replica(0).report_tensor(*setup_->plan.find("report/" + result)));
   return std::vector<Tensor>{std::move(value)};
 }

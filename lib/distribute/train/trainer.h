@@ -171,8 +171,9 @@ class TrainerVariables {
   /// Whether steps of the runs to come show the rows of the model's summaries. With several workers all say the same.
   /// Without effect unless TrainerOptions::shows_rows.
   virtual void show_rows(bool shows) { (void)shows; }
-  /// What one of the model's summaries was in the last step: the value, or, where it has rows and these were to be
-  /// shown, the pieces that parts of the batch had, in its order; of several workers those of this one.
+  /// What one of the model's summaries was in the last step: the value, for one that is known of a step that was to
+  /// show its rows; or, where it has rows and these were to be shown, the pieces that parts of the batch had, in its
+  /// order; of several workers those of this one.
   virtual base::Result<std::vector<tensor::Tensor>> summary(const graph::SummarySpec &summary) {
     (void)summary;
     return base::unimplemented("this trainer shows no summaries");

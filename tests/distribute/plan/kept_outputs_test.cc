@@ -27,7 +27,8 @@ constexpr double kRate = 0.3;
 static Model sequence_model() {
   graph::GraphBuilder b;
   const ValueId x = b.feature("x", DType::f32, {GraphBuilder::batch(), data::unknown_dim(), kWidth});
-  const ValueId y = b.mul(x, b.variable("w", DType::f32, {kWidth}, {"ones", {}}));
+  const ValueId w = b.variable("w", DType::f32, {kWidth}, {"ones", {}});
+  const ValueId y = b.mul(x, w);
   const ValueId mean = b.reduce_mean(b.unary("square", y), {1, 2});
   b.set_output("x", x);
   b.set_output("y", y);
@@ -35,6 +36,7 @@ static Model sequence_model() {
   b.set_loss(b.reduce_mean(mean));
   b.add_summary({.kind = graph::SummaryKind::histogram, .name = "shown x", .value = x});
   b.add_summary({.kind = graph::SummaryKind::histogram, .name = "shown mean", .value = mean});
+  b.add_summary({.kind = graph::SummaryKind::histogram, .name = "shown w", .value = w});
   b.add_summary({.kind = graph::SummaryKind::scalar, .name = "shown loss", .value = b.reduce_mean(mean)});
   graph::TrainSpec train;
   train.optimizer.learning_rate = b.constant(kRate, DType::f32);
@@ -201,6 +203,7 @@ static void assert_shown(Trainer &trainer, const std::vector<size_t> &batches, c
     }
   }
   assert_true(shown(trainer, "shown x") == x);
+  assert_true(shown(trainer, "shown w") == w);
   const std::vector<double> got = shown(trainer, "shown mean");
   assert_int_equal(got.size(), means.size());
   double sum = 0;

@@ -98,9 +98,10 @@ TUTTI_API void tutti_graph_name_classes(tutti_graph *graph, const char *metric, 
  *               to 1; the first `max_images` of the batch (0 = 3), for an evaluation of its last batch. It needs a
  *               library that was built with libspng.
  *   text        in Markdown, the same in all steps: written when a training begins
- * Rows of values cost nothing in steps that show none: these run other programs. What has no rows is computed in every
- * step, as a metric is. With several workers histograms are of the rows of all; evaluations take images from the first
- * worker. */
+ * Histograms and images of rows of values, and of weights, cost nothing in steps that show none: these run other
+ * programs. Numbers, and others that are computed from several rows, are computed in every step, as a metric is;
+ * without summaries (save_summary_steps 0, or no directory) nothing is. With several workers histograms are of the rows
+ * of all; evaluations take images from the first worker. */
 TUTTI_API void tutti_summary_scalar(tutti_graph *graph, const char *name, tutti_value value);
 TUTTI_API void tutti_summary_histogram(tutti_graph *graph, const char *name, tutti_value value);
 TUTTI_API void tutti_summary_image(tutti_graph *graph, const char *name, tutti_value images, int64_t max_images);
