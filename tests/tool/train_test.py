@@ -178,6 +178,35 @@ class Columns(RunCase):
             self.assert_close(got, weight)
         self.assert_close(result['evaluation']['loss'], plane_errors(self.test_rows, expected)[0])
 
+    def test_types_are_found_in_the_file(self):
+        config = self.write_wide()
+        first = self.json('train', config)
+        with open(config, encoding='utf-8') as file:
+            text = file.read().replace("types: {y: f32, '[ab]': f32}, ", '').replace('model_dir: run,', 'model_dir: found,')
+        with open(config, 'w', encoding='utf-8') as file:
+            file.write(text)
+        result = self.json('train', config)
+        for got, weight in zip(read_weights(self.path(result['checkpoint'])), read_weights(self.path(first['checkpoint']))):
+            self.assert_close(got, weight)
+        with open(self.path('found/config.yaml'), encoding='utf-8') as file:
+            found = file.read()
+        for column in 'aby':
+            self.assertEqual(found.count(f'{column}: f32'), 2, found)  # of both files
+        with open(self.path('classes.csv'), 'w', encoding='utf-8') as file:
+            file.write('name,size,class\n' + ''.join(f'n{i},{i},{i % 2}\n' for i in range(1500)) + 'late,many,1\n')
+        with open(self.path('classes.yaml'), 'w', encoding='utf-8') as file:
+            file.write('data: {train: {source: classes.csv, label: class, batch: 8, shuffle: 0}}\n'
+                       'model: [{reshape: {x: size, dims: [batch, 1]}}, {dense: 2}]\nloss: sparse_softmax_cross_entropy\n'
+                       'optimizer: {sgd: {learning_rate: 0.001}}\nrun: {model_dir: classes, max_steps: 5}\n')
+        self.out('train', self.path('classes.yaml'))
+        with open(self.path('classes/config.yaml'), encoding='utf-8') as file:
+            text = file.read()
+        for words in ('name: bytes', 'size: f32', 'class: i64'):
+            self.assertIn(words, text)
+        done = self.call('train', self.path('classes.yaml'), '--set', 'run={model_dir: late, epochs: 1}')
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("'many'", done.stderr)
+
     def test_features_without_their_label(self):
         for more in ([], ['--set', 'data.train.map=a = mul(a, 1.0)']):
             self.json('train', self.write_wide(), '--set', f'run.model_dir=run{len(more)}', *more)

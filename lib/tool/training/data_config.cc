@@ -210,6 +210,8 @@ UnlabelledData unlabelled_data(const ConfigNode &config, const std::string &name
   UnlabelledData result{source_of(with_source), preparation_of(data), std::nullopt};
   if (const ConfigNode *const types = with_source.find("types")) {
     result.types = *types;
+    for (ConfigMember &member : result.types->members)
+      member.value.is_default = true;  // other files need not have all columns
     for (const std::string &label : left_out)
       result.types->erase(label);
   }

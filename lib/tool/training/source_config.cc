@@ -7,6 +7,7 @@
 
 #include "tool/console/name_suggestions.h"
 #include "tool/dataset/op_signature.h"
+#include "tool/training/column_types.h"
 
 namespace tutti::tool {
 
@@ -100,16 +101,6 @@ void check_types(ConfigNode &data) {
     refuse(*types, "types are those of the columns of CSV files, and this source is " + text_in(data, "format"));
 }
 
-/// The name itself before patterns, and these in their order; "" = none has it.
-std::string type_of(const ConfigNode &types, const std::string &column) {
-  if (types.is_scalar()) return types.text;
-  if (const ConfigNode *const type = types.find(column)) return type->text;
-  for (const ConfigMember &member : types.members) {
-    if (is_pattern(member.key) && fnmatch(member.key.c_str(), column.c_str(), 0) == 0) return member.value.text;
-  }
-  return "";
-}
-
 }  // namespace
 
 std::vector<std::string> source_keys() { return {"source", "format", "types", "settings", "example_features"}; }
@@ -121,6 +112,7 @@ void complete_source(ConfigNode &data) {
   texts_in(data, "example_features");
   complete_paths(data);
   check_types(data);
+  find_column_types(data);
 }
 
 SourceRequest source_of(const ConfigNode &data) {
@@ -137,6 +129,15 @@ SourceRequest source_of(const ConfigNode &data) {
   return request;
 }
 
+std::string type_of_column(const ConfigNode &types, const std::string &column) {
+  if (types.is_scalar()) return types.text;
+  if (const ConfigNode *const type = types.find(column)) return type->text;
+  for (const ConfigMember &member : types.members) {
+    if (is_pattern(member.key) && fnmatch(member.key.c_str(), column.c_str(), 0) == 0) return member.value.text;
+  }
+  return "";
+}
+
 SourceRequest typed_columns(SourceRequest request, const ConfigNode *types, const Context &context) {
   if (types == nullptr) return request;
   const Dataset texts = open_source(request, context);
@@ -144,11 +145,11 @@ SourceRequest typed_columns(SourceRequest request, const ConfigNode *types, cons
   for (int64_t i = 0; i < texts.component_count(); ++i)
     columns.push_back(texts.component_name(i));
   for (const ConfigMember &member : types->members) {
-    if (is_pattern(member.key) || is_among(member.key, columns)) continue;
+    if (member.value.is_default || is_pattern(member.key) || is_among(member.key, columns)) continue;
     refuse_key(*types, member, "there is no column '" + member.key + "'" + nearest_or_all(member.key, columns));
   }
   for (const std::string &column : columns) {
-    const std::string type = type_of(*types, column);
+    const std::string type = type_of_column(*types, column);
     request.settings.emplace_back("columns", column + ": " + (type.empty() ? "bytes" : type));
   }
   return request;
