@@ -206,6 +206,16 @@ class Columns(RunCase):
         done = self.call('train', self.path('classes.yaml'), '--set', 'run={model_dir: late, epochs: 1}')
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("'many'", done.stderr)
+        with open(self.path('classes.csv'), 'a', encoding='utf-8') as file:
+            file.write('early,1\n')
+        with open(self.path('classes.csv'), encoding='utf-8') as file:
+            lines = file.readlines()
+        with open(self.path('classes.csv'), 'w', encoding='utf-8') as file:
+            file.writelines(lines[:1] + lines[-1:] + lines[1:-1])  # the first row lacks a column
+        done = self.call('train', self.path('classes.yaml'), '--set', 'run={model_dir: damaged, epochs: 1}')
+        self.assertNotEqual(done.returncode, 0)
+        self.assertNotIn('bytes', done.stderr)
+        self.assertIn("classes.csv':2: expected 3 fields, got 2", done.stderr)
 
     def test_features_without_their_label(self):
         for more in ([], ['--set', 'data.train.map=a = mul(a, 1.0)']):

@@ -2,6 +2,9 @@
 #include "tool/training/column_types.h"
 
 #include <charconv>
+#include <cstdint>
+#include <exception>
+#include <string>
 #include <string_view>
 #include <tutti/tutti.hpp>
 
@@ -27,17 +30,9 @@ bool reads_as(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-/// What the first rows have; none if there is no row.
-std::vector<Column> columns_in(const SourceRequest &source) {
-  const Context context;
-  const Dataset texts = open_source(source, context);
-  std::vector<Column> columns;
+void look_at_rows(const Dataset &texts, std::vector<Column> &columns) {
   Iterator iterator(texts);
   for (int row = 0; row < kFirstRows && iterator.next(); ++row) {
-    if (columns.empty()) {
-      for (int64_t i = 0; i < texts.component_count(); ++i)
-        columns.push_back({texts.component_name(i)});
-    }
     for (size_t i = 0; i < columns.size(); ++i) {
       const Tensor value = iterator.component(static_cast<int64_t>(i));
       const std::string_view text = is_bytes(value) ? bytes_at(value, 0) : std::string_view();
@@ -45,15 +40,21 @@ std::vector<Column> columns_in(const SourceRequest &source) {
       columns[i].is_whole = columns[i].is_whole && reads_as<int64_t>(text);
     }
   }
-  return columns;
 }
 
-std::vector<Column> columns_or_none(const SourceRequest &source) {
+/// By what the first rows have, up to one that cannot be read; none if the source cannot be opened. The training meets
+/// the same error, and tells it with its place.
+std::vector<Column> columns_in(const SourceRequest &source) {
+  std::vector<Column> columns;
   try {
-    return columns_in(source);
+    const Dataset texts = open_source(source, Context());
+    for (int64_t i = 0; i < texts.component_count(); ++i)
+      columns.push_back({texts.component_name(i)});
+    look_at_rows(texts, columns);
   } catch (const std::exception &) {
-    return {};  // whoever opens it for good tells why
+    return columns;
   }
+  return columns;
 }
 
 }  // namespace
@@ -62,7 +63,7 @@ void find_column_types(ConfigNode &data) {
   const ConfigNode *const given = data.find("types"), *const settings = data.find("settings");
   const bool has_columns = settings != nullptr && settings->find("columns") != nullptr;
   if (text_in(data, "format") != "csv" || has_columns || (given != nullptr && !given->is_map())) return;
-  const std::vector<Column> columns = columns_or_none(source_of(data));
+  const std::vector<Column> columns = columns_in(source_of(data));
   const std::vector<std::string> labels = texts_in(data, "label");
   ConfigNode types = given != nullptr && !given->is_default ? *given : ConfigNode();
   for (const Column &column : columns) {
