@@ -3,8 +3,9 @@
 
 #include <cmath>
 #include <span>
-#include <type_traits>
 #include <utility>
+
+#include "monitor/tensor_numbers.h"
 
 namespace tutti::impl::estimator {
 
@@ -21,17 +22,6 @@ Status check_positive(std::string_view field, const std::optional<int64_t> &valu
 }
 
 constexpr int64_t kMostElements = 65536;  // of a tensor that is written out
-
-std::vector<double> numbers_of(const tensor::Tensor &tensor) {
-  std::vector<double> numbers;
-  tensor::visit_dtype(tensor.dtype(), [&]<typename T>(T) {
-    if constexpr (std::is_arithmetic_v<T>) {
-      const T *const elements = tensor.data_as<T>();
-      numbers.assign(elements, elements + tensor.elements());
-    }
-  });
-  return numbers;
-}
 
 Json nested(std::span<const int64_t> dims, std::span<const double> numbers) {
   if (dims.empty()) return numbers.empty() ? Json() : Json(numbers.front());
@@ -52,7 +42,8 @@ void add_values(Json &object, const std::vector<NamedNumber> &values) {
     } else if (value.is_number()) {
       metrics.set(value.name, value.value);
     } else if (value.elements.elements() <= kMostElements) {
-      tensors.set(value.name, nested(value.elements.shape().extents(), numbers_of(value.elements)));
+      tensors.set(value.name,
+                  nested(value.elements.shape().extents(), monitor::numbers_of(value.elements).value_or({})));
     }
   }
   object.set("loss", std::move(loss));

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <type_traits>
 
 #include "monitor/event_messages.h"
+#include "monitor/tensor_numbers.h"
 
 namespace tutti::impl::monitor {
 
@@ -64,17 +64,7 @@ void Histogram::add(double element) {
 }
 
 Status Histogram::add(const tensor::Tensor &tensor) {
-  bool has_numbers = false;
-  tensor::visit_dtype(tensor.dtype(), [&]<typename T>(T) {
-    if constexpr (std::is_arithmetic_v<T> || std::is_constructible_v<float, T>) {
-      using Number = std::conditional_t<std::is_arithmetic_v<T>, T, float>;
-      has_numbers = true;
-      const T *const elements = static_cast<const T *>(tensor.data());
-      for (int64_t i = 0; i < tensor.elements(); ++i)
-        add(static_cast<double>(static_cast<Number>(elements[i])));
-    }
-  });
-  return has_numbers ? Status() : base::invalid_argument("expected numbers for a histogram, got ", tensor.describe());
+  return for_numbers(tensor, [&](double element) { add(element); });
 }
 
 void Histogram::add(const Histogram &other) {

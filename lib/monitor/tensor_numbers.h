@@ -7,10 +7,13 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/thread.h"
 #include "tensor/tensor.h"
 
 namespace tutti::impl::monitor {
 
+/// Calls `take` with each element of a tensor of numbers or booleans, in their order; INVALID_ARGUMENT for texts.
+base::Status for_numbers(const tensor::Tensor &tensor, base::FunctionRef<void(double)> take);
 /// The elements of a tensor of numbers or booleans; INVALID_ARGUMENT for texts.
 base::Result<std::vector<double>> numbers_of(const tensor::Tensor &tensor);
 
