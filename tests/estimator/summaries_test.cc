@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/cancel.h"
 #include "base/file.h"
@@ -16,6 +17,7 @@
 #include "estimator/fake_distribute.h"
 #include "estimator/hooks/standing_hooks.h"
 #include "monitor/event_decoder.h"
+#include "tensor/half.h"
 #include "testing.h"
 
 namespace tutti::testing::summaries_test {
@@ -371,6 +373,19 @@ static void test_options(void **) {
   assert_string_equal(config.summary_folder().c_str(), "model");
 }
 
+static void test_tensors_of_any_type_in_the_record(void **) {
+  using impl::tensor::BFloat16;
+  EvaluateResult result;
+  const auto add = [&](const char *name, const impl::tensor::Tensor &elements) {
+    result.values.push_back({name, std::nan(""), elements});
+  };
+  add("bf16", assert_ok_value(impl::tensor::Tensor::from_values<BFloat16>({2}, {BFloat16(1.5F), BFloat16(-2.0F)})));
+  add("i64", assert_ok_value(impl::tensor::Tensor::from_values<int64_t>({2, 1}, {3, 4})));
+  const std::string text = result.to_json().dump();
+  assert_contains(text.c_str(), "\"bf16\":[1.5,-2");
+  assert_contains(text.c_str(), "\"i64\":[[3");
+}
+
 static const CMUnitTest tests[] = {
     cmocka_unit_test(test_cadence),
     cmocka_unit_test(test_off_and_elsewhere),
@@ -381,6 +396,7 @@ static const CMUnitTest tests[] = {
     cmocka_unit_test(test_description),
     cmocka_unit_test(test_histograms),
     cmocka_unit_test(test_record),
+    cmocka_unit_test(test_tensors_of_any_type_in_the_record),
     cmocka_unit_test(test_nothing_fails_where_none_can_be_written),
     cmocka_unit_test(test_options),
 };
