@@ -273,7 +273,7 @@ void TrainSession::write_summaries(int64_t examples, int64_t input_wait_ns) {
   if (samples == nullptr || !state_->summaries.is_on()) return;
   std::vector<monitor::SeenStep> steps;
   steps.reserve(samples->size());
-  if (samples->size() > 0) {
+  if (samples->size() > 0 && !state_->summaries.is_described()) {
     const distribute::SampleMoment &first = samples->moment(0);
     state_->summaries.describe(first.time_ns, first.step - 1, trainer_->model().graph, summary_settings(),
                                samples->names());

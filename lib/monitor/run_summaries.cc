@@ -92,7 +92,7 @@ void RunSummaries::describe(int64_t time_ns, int64_t step, const graph::Graph &g
                             std::span<const std::string> metrics) {
   if (!is_on()) return;
   const std::lock_guard lock(mutex_);
-  if (std::exchange(is_described_, true)) return;
+  if (is_described_.exchange(true)) return;
   summary_.clear();
   summary_.add_text("settings", settings_table(settings));
   add_hyperparameters(summary_, settings, metrics, time_ns);

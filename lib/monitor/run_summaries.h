@@ -19,6 +19,7 @@
 #ifndef TUTTI_MONITOR_RUN_SUMMARIES_H_
 #define TUTTI_MONITOR_RUN_SUMMARIES_H_
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -77,6 +78,8 @@ class RunSummaries {
   /// (hyperparameters.h). `time_ns`: as of SeenStep.
   void describe(int64_t time_ns, int64_t step, const graph::Graph &graph, const base::JsonObject &settings,
                 std::span<const std::string> metrics);
+  /// Whether that was done; describing it again does nothing.
+  bool is_described() const { return is_described_.load(std::memory_order_relaxed); }
   /// To those of evaluations, with the step of the weights.
   void add_evaluation(int64_t step, std::span<const TaggedValue> values, std::span<const ShownSummary> shown = {});
   /// A line of the record: an object, with "event" and "time", seconds since 1970.
@@ -110,7 +113,8 @@ class RunSummaries {
   Summary summary_;        // kept for its memory
   SeenStep last_;          // of this training, without its values; step -1: none
   int64_t memory_ns_ = 0;  // of the clock of base::now_ns(): when memory was looked at; 0: never
-  bool has_warned_ = false, is_described_ = false;
+  bool has_warned_ = false;
+  std::atomic<bool> is_described_{false};  // may be read by anyone
 };
 
 }  // namespace tutti::impl::monitor

@@ -3,11 +3,13 @@
  * What summaries cost: processor time and wall time of training steps with them over those without, in one process.
  *
  *   summary_bench FOLDER [MODEL:BATCH:STEPS[:shown]]...      default: toy:64:10000 cnn:64:10
+ *   summary_bench --train MODEL:BATCH:STEPS[:shown] [FOLDER]
  *
  * Two sessions of the same network on one device take turns, A B B A, of STEPS steps each, PAIRS times; one of them
  * writes a summary every 10 steps into FOLDER; "shown": with what the model shows of itself, a number and the
  * distribution of its input. Printed: the processor time of a step, and the medians of the ratios of
- * neighbours with their quartiles. */
+ * neighbours with their quartiles. "--train": so many steps and nothing else, without summaries where no folder is
+ * named, for summary_gate.py, which counts instructions. */
 #define _XOPEN_SOURCE 700 /* clocks */
 
 #include <stdio.h>
@@ -107,15 +109,46 @@ static void print_ratios(const char *what, double ratios[PAIRS]) {
   printf("; %s %.4f (%.4f..%.4f)", what, ratios[PAIRS / 2], ratios[PAIRS / 4], ratios[3 * PAIRS / 4]);
 }
 
-static void measure(tutti_context *context, const char *model, int64_t batch, int64_t steps, int is_shown,
-                    const char *folder) {
+/* What an argument asks for. */
+struct request {
+  char model[32];
+  int32_t batch, steps, is_shown;
+};
+
+static struct request read_request(const char *text) {
+  struct request request = {"", 0, 0, 0};
+  char shown[8] = "";
+  if (sscanf(text, "%31[^:]:%d:%d:%7s", request.model, &request.batch, &request.steps, shown) < 3) {
+    fprintf(stderr, "'%s' is not MODEL:BATCH:STEPS[:shown]\n", text);
+    exit(1);
+  }
+  request.is_shown = strcmp(shown, "shown") == 0;
+  return request;
+}
+
+static const struct replica_network *find_network(const char *model) {
   const struct replica_network *network = replica_network_find(model);
   if (network == NULL) {
     fprintf(stderr, "there is no network '%s'\n", model);
     exit(1);
   }
-  tutti_dataset *dataset = make_dataset(context, network, batch);
-  const tutti_model_fn function = is_shown ? shown_model : replica_network_model;
+  return network;
+}
+
+static void train(tutti_context *context, const struct request *request, const char *folder) {
+  const struct replica_network *network = find_network(request->model);
+  tutti_dataset *dataset = make_dataset(context, network, request->batch);
+  const struct training training =
+      start(context, network, request->is_shown ? shown_model : replica_network_model, dataset, folder);
+  (void)turn(&training, request->steps);
+  tutti_session_unref(training.session), tutti_estimator_unref(training.estimator), tutti_dataset_unref(dataset);
+}
+
+static void measure(tutti_context *context, const struct request *request, const char *folder) {
+  const struct replica_network *network = find_network(request->model);
+  const int64_t steps = request->steps;
+  tutti_dataset *dataset = make_dataset(context, network, request->batch);
+  const tutti_model_fn function = request->is_shown ? shown_model : replica_network_model;
   const struct training without = start(context, network, function, dataset, NULL),
                         with = start(context, network, function, dataset, folder);
   double processor[PAIRS], wall[PAIRS], plain[PAIRS];
@@ -127,7 +160,8 @@ static void measure(tutti_context *context, const char *model, int64_t batch, in
     processor[i] = some->processor / none->processor, wall[i] = some->wall / none->wall;
   }
   qsort(plain, PAIRS, sizeof *plain, ascending);
-  printf("%s b%d%s: %.2f us a step; with a summary every %d steps times", model, (int)batch, is_shown ? " shown" : "",
+  printf("%s b%d%s: %.2f us a step; with a summary every %d steps times", request->model, request->batch,
+         request->is_shown ? " shown" : "",
          1e6 * plain[PAIRS / 2], SUMMARY_STEPS);
   print_ratios("processor", processor), print_ratios("wall", wall);
   printf("\n");
@@ -139,17 +173,21 @@ static void measure(tutti_context *context, const char *model, int64_t batch, in
 
 int main(int count, char **arguments) {
   static const char *const usual[] = {"toy:64:10000", "cnn:64:10"};
-  if (count < 2) {
-    fprintf(stderr, "usage: summary_bench FOLDER [MODEL:BATCH:STEPS]...\n");
+  const int is_training = count > 1 && strcmp(arguments[1], "--train") == 0;
+  if (count < (is_training ? 3 : 2)) {
+    fprintf(stderr, "usage: summary_bench FOLDER [MODEL:BATCH:STEPS[:shown]]...\n"
+                    "       summary_bench --train MODEL:BATCH:STEPS[:shown] [FOLDER]\n");
     return 1;
   }
   tutti_context *context = one_thread();
-  for (int i = 0; i < (count > 2 ? count - 2 : 2); i++) {
-    char model[32], shown[8] = "";
-    int batch = 0, steps = 0;
-    if (sscanf(count > 2 ? arguments[i + 2] : usual[i], "%31[^:]:%d:%d:%7s", model, &batch, &steps, shown) < 3)
-      return 1;
-    measure(context, model, batch, steps, strcmp(shown, "shown") == 0, arguments[1]);
+  if (is_training) {
+    const struct request request = read_request(arguments[2]);
+    train(context, &request, count > 3 ? arguments[3] : NULL);
+  } else {
+    for (int i = 0; i < (count > 2 ? count - 2 : 2); i++) {
+      const struct request request = read_request(count > 2 ? arguments[i + 2] : usual[i]);
+      measure(context, &request, arguments[1]);
+    }
   }
   tutti_context_unref(context);
   return 0;
