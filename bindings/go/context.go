@@ -132,7 +132,8 @@ func (c *Context) LoadFileSystem(module, settings string) error {
 
 // StartProfile records what trainings, evaluations and predictions of the context do, from their next step or batch on,
 // until StopProfile: each kernel with its time on the device, the steps, and what they wait for. The trace is written
-// to a file for Perfetto; "" = none.
+// to a file for Perfetto, or into a directory (one that is there, or a path that ends in "/") whose profiles
+// TensorBoard shows; "" = none.
 func (c *Context) StartProfile(tracePath string) error {
 	var use uses
 	defer use.leave()

@@ -29,14 +29,6 @@ void begin_event(pbf_builder<message::Event> &event, int64_t time_ns, int64_t st
   if (step != 0) event.add_int64(message::Event::step, step);
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "host";
-  std::string host(name.data());
-  std::replace(host.begin(), host.end(), '/', '_');
-  return host;
-}
-
 // So that the name comes behind those that are there, in the order of their bytes.
 int64_t seconds_behind(const std::vector<std::string> &names, int64_t seconds) {
   for (const std::string &name : names) {
@@ -49,6 +41,14 @@ int64_t seconds_behind(const std::vector<std::string> &names, int64_t seconds) {
 }
 
 }  // namespace
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "host";
+  std::string host(name.data());
+  std::replace(host.begin(), host.end(), '/', '_');
+  return host;
+}
 
 int64_t wall_time_ns() { return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count(); }
 

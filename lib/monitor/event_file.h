@@ -74,6 +74,8 @@ class EventFile {
 
 /// Of now, as Event has it.
 int64_t wall_time_ns();
+/// As names of files have it.
+std::string host_name();
 
 }  // namespace tutti::impl::monitor
 

@@ -161,8 +161,7 @@ static void measure(tutti_context *context, const struct request *request, const
   }
   qsort(plain, PAIRS, sizeof *plain, ascending);
   printf("%s b%d%s: %.2f us a step; with a summary every %d steps times", request->model, request->batch,
-         request->is_shown ? " shown" : "",
-         1e6 * plain[PAIRS / 2], SUMMARY_STEPS);
+         request->is_shown ? " shown" : "", 1e6 * plain[PAIRS / 2], SUMMARY_STEPS);
   print_ratios("processor", processor), print_ratios("wall", wall);
   printf("\n");
   fflush(stdout);
@@ -175,8 +174,9 @@ int main(int count, char **arguments) {
   static const char *const usual[] = {"toy:64:10000", "cnn:64:10"};
   const int is_training = count > 1 && strcmp(arguments[1], "--train") == 0;
   if (count < (is_training ? 3 : 2)) {
-    fprintf(stderr, "usage: summary_bench FOLDER [MODEL:BATCH:STEPS[:shown]]...\n"
-                    "       summary_bench --train MODEL:BATCH:STEPS[:shown] [FOLDER]\n");
+    fprintf(stderr,
+            "usage: summary_bench FOLDER [MODEL:BATCH:STEPS[:shown]]...\n"
+            "       summary_bench --train MODEL:BATCH:STEPS[:shown] [FOLDER]\n");
     return 1;
   }
   tutti_context *context = one_thread();

@@ -4,8 +4,11 @@
  *
  * usage: profile_test BACKEND (a name, or the path of a plug-in) */
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "estimator_fixtures.h"
 
@@ -93,6 +96,51 @@ static void test_a_profile_reports_devices_steps_and_layers(void **state) {
   remove_directory(directory);
 }
 
+/* The only file that is below a directory, which has one entry at each level. */
+static void find_file(const char *directory, char *path, size_t size) {
+  snprintf(path, size, "%s", directory);
+  for (DIR *entries; (entries = opendir(path)) != NULL; closedir(entries)) {
+    const struct dirent *entry = NULL;
+    while ((entry = readdir(entries)) != NULL && entry->d_name[0] == '.')
+      continue;
+    assert_non_null(entry);
+    const size_t length = strlen(path);
+    snprintf(path + length, size - length, "/%s", entry->d_name);
+  }
+}
+
+static int64_t file_size(const char *path) {
+  struct stat status;
+  assert_int_equal(stat(path, &status), 0);
+  return (int64_t)status.st_size;
+}
+
+/* What TensorBoard finds; decoded by tests/monitor/profile_planes_test.cc, and by its own reader in
+ * tests/tool/profile_peer.py. */
+static void test_a_directory_gets_a_profile_for_tensorboard(void **state) {
+  (void)state;
+  char directory[64], path[400];
+  make_directory(directory);
+  tutti_context *context = make_context();
+  tutti_dataset *dataset = NULL;
+  tutti_estimator *estimator = make_estimator(context, 2, &dataset);
+  const char *report = NULL;
+  assert_ok(tutti_context_start_profile(context, directory, &err));
+  train_steps(estimator, dataset, "{\"steps\": 6}", NULL);
+  assert_ok(tutti_context_stop_profile(context, &report, &err));
+  find_file(directory, path, sizeof path);
+  assert_contains(path, "/plugins/profile/");
+  assert_string_equal(path + strlen(path) - strlen(".xplane.pb"), ".xplane.pb");
+  assert_true(file_size(path) > 1000);
+  assert_ok(tutti_context_start_profile(context, path, &err)); /* as a file */
+  assert_ok(tutti_context_stop_profile(context, &report, &err));
+  assert_true(file_size(path) < 1000);
+  assert_error(TUTTI_NOT_FOUND, "/nowhere", tutti_context_start_profile(context, "/nowhere/a.xplane.pb", &err));
+  assert_error(TUTTI_NOT_FOUND, "/proc/nowhere", tutti_context_start_profile(context, "/proc/nowhere/", &err));
+  tutti_estimator_unref(estimator), tutti_dataset_unref(dataset), tutti_context_unref(context);
+  remove_directory(directory);
+}
+
 /* Evaluations and predictions are steps, too. */
 static void test_a_profile_of_evaluation_and_predictions(void **state) {
   (void)state;
@@ -166,6 +214,7 @@ int main(int argc, char **argv) {
   if (is_missing(backend)) return TEST_IS_SKIPPED;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_profile_reports_devices_steps_and_layers),
+      cmocka_unit_test(test_a_directory_gets_a_profile_for_tensorboard),
       cmocka_unit_test(test_a_profile_of_evaluation_and_predictions),
       cmocka_unit_test(test_results_tell_where_the_time_went),
   };

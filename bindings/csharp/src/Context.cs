@@ -107,7 +107,8 @@ namespace Tutti
 
         /// <summary>Records what trainings, evaluations and predictions of the context do, from their next step or
         /// batch on, until <see cref="StopProfile"/>: each kernel with its time on the device, the steps, and what they
-        /// wait for. The trace is written to a file for Perfetto; null = none.</summary>
+        /// wait for. The trace is written to a file for Perfetto, or into a directory (one that is there, or a path
+        /// that ends in "/") whose profiles TensorBoard shows; null = none.</summary>
         public void StartProfile(string tracePath = null)
         {
             using (var use = new Uses())

@@ -8,7 +8,7 @@
 //   weights      a checkpoint or file of safetensors that a new training begins with
 //   frozen       patterns of variables that are not trained
 //   evaluation   {every_steps: N, steps: N}: when, and on how many batches of `data.evaluate`; 0 = after each pass, all
-//   profile      {steps: N, trace: FILE}: steps N + 1 to 2 N are profiled; 0 = none
+//   profile      {steps: N, trace: FILE or FOLDER/}: steps N + 1 to 2 N are profiled; 0 = none
 #ifndef TUTTI_TOOL_TRAINING_RUN_CONFIG_H_
 #define TUTTI_TOOL_TRAINING_RUN_CONFIG_H_
 

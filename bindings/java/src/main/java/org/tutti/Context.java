@@ -84,9 +84,10 @@ public final class Context extends NativeObject {
         startProfile("");
     }
 
-    /** The same, with a trace for Perfetto.
+    /** The same, with a trace for Perfetto or TensorBoard.
      *
-     * @param trace the file that the trace is written to
+     * @param trace the file that a trace for Perfetto is written to, or a directory that is there, whose profiles
+     *              TensorBoard shows
      */
     public void startProfile(Path trace) {
         startProfile(PathText.of(trace));
