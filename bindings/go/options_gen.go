@@ -221,6 +221,13 @@ type RunOptions struct {
 	// Number of seconds for which summaries may wait to be written. They are also written before each checkpoint,
 	// and when a training ends. 0 = each is written when the library sees it, at least twice a second. Default: 10.
 	SummaryFlushSeconds *int64
+	// Path of a file for losses and metrics, with the lines that the hook for metrics files writes: CSV if the path
+	// ends in .csv, otherwise JSON lines. A training that continues from a checkpoint writes no step twice. With
+	// several workers only the first one writes. Empty = none.
+	MetricsFile string
+	// Number of steps between lines of MetricsFile; 0 = lines for evaluations, passes and the end only. Default:
+	// 100.
+	MetricsFileSteps *int64
 	// repeatable: bit-identical from run to run; invariant: also independent of the number of replicas. Default:
 	// DeterminismFast.
 	Determinism Determinism
@@ -320,6 +327,12 @@ func (o RunOptions) fill(handle uintptr) {
 	}
 	if o.SummaryFlushSeconds != nil {
 		raw.Options_set_i64(handle, "summary_flush_secs", *o.SummaryFlushSeconds)
+	}
+	if o.MetricsFile != "" {
+		raw.Options_set_string(handle, "metrics_file", o.MetricsFile)
+	}
+	if o.MetricsFileSteps != nil {
+		raw.Options_set_i64(handle, "metrics_file_steps", *o.MetricsFileSteps)
 	}
 	if o.Determinism != "" {
 		raw.Options_set_string(handle, "determinism", string(o.Determinism))

@@ -79,6 +79,8 @@ Result<estimator::RunConfig> run_config(const ResolvedOptions &options) {
   config.summary_dir = options.text("summary_dir");
   config.save_histogram_steps = options.i64("save_histogram_steps");
   config.summary_flush_secs = options.i64("summary_flush_secs");
+  config.metrics_file = options.text("metrics_file");
+  config.metrics_file_steps = options.i64("metrics_file_steps");
   config.level = level_of(options.text("determinism"));
   config.precision = backend::precision_of(options.text("precision"));
   config.accumulation = options.i64("accumulation_steps");
@@ -237,9 +239,10 @@ int32_t tutti_estimator_create(tutti_context *context, tutti_model_fn model_fn, 
     TUTTI_ASSIGN(estimator::RunConfig config, run_config(run));
     if (!run.was_set("threads_per_replica") && chosen->threads_per_replica() > 0)
       config.threads_per_replica = chosen->threads_per_replica();
+    if (chosen->workers().index > 0) config.metrics_file.clear();
     config.options = run.to_json();
-    std::erase_if(config.options.object(),
-                  [](const auto &option) { return option.first == "model_dir" || option.first == "summary_dir"; });
+    for (const std::string_view path : {"model_dir", "summary_dir", "metrics_file"})
+      std::erase_if(config.options.object(), [&](const auto &option) { return option.first == path; });
     TUTTI_TRY(require(reinterpret_cast<const void *>(model_fn), "model_fn"));
     home->core()->logger->info("run options: ", run.to_text());
     auto rules = std::make_shared<TrainableRules>();

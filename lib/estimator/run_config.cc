@@ -44,6 +44,7 @@ Status RunConfig::check() const {
       {"save_summary_steps", save_summary_steps, 0, INT64_MAX},
       {"save_histogram_steps", save_histogram_steps, 0, INT64_MAX},
       {"summary_flush_secs", summary_flush_secs, 0, INT64_MAX},
+      {"metrics_file_steps", metrics_file_steps, 0, INT64_MAX},
       {"accumulation", accumulation, 1, 1 << 20},
       {"logical_replicas", logical_replicas, 1, 1 << 10},
       {"device_prefetch", device_prefetch, 1, distribute::kMostDevicePrefetch},
@@ -68,7 +69,8 @@ Status RunConfig::check() const {
     return invalid_argument("clip_norm is ", clip_norm, ", expected at least 0");
   }
   TUTTI_TRY(distribute::check(trainer_options()));
-  for (const auto &[field, path] : {std::pair("model_dir", &model_dir), std::pair("summary_dir", &summary_dir)})
+  for (const auto &[field, path] : {std::pair("model_dir", &model_dir), std::pair("summary_dir", &summary_dir),
+                                    std::pair("metrics_file", &metrics_file)})
     if (path->find('\0') != std::string::npos) return invalid_argument(field, " contains a NUL character");
   return Status();
 }

@@ -43,6 +43,10 @@ struct RunConfig {
   int64_t save_histogram_steps = 0;
   /// How long summaries may wait to be written.
   int64_t summary_flush_secs = 10;
+  /// Losses and metrics every so many steps (0: of evaluations, passes and the end only), in a file (metrics_file.h):
+  /// CSV where its name ends in ".csv", else JSON lines. Empty: none.
+  std::string metrics_file;
+  int64_t metrics_file_steps = 100;
 
   /// fast, repeatable (same bytes run to run), invariant (also whatever the number of replicas).
   backend::Level level = backend::Level::fast;

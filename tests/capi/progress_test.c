@@ -145,6 +145,29 @@ static void test_metrics_of_a_resumed_training(void **state) {
   assert_int_equal(rmdir(folder), 0);
 }
 
+/* The same without a hook, by run options. */
+static void test_metrics_file_as_an_option(void **state) {
+  (void)state;
+  char folder[] = "/tmp/tutti-metrics-XXXXXX";
+  assert_non_null(mkdtemp(folder));
+  static const char *const names[] = {"metrics.csv", "metrics.jsonl"};
+  static const char *const steps[] = {"step,", "\"event\":\"step\""};
+  for (int i = 0; i < 2; i++) {
+    char path[64], run[256];
+    snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+    snprintf(run, sizeof run, "{\"metrics_file\": \"%s\", \"metrics_file_steps\": 2}", path);
+    tutti_dataset *dataset = toy_dataset(32, 8, 0);
+    tutti_estimator *estimator = toy_estimator(run);
+    tutti_options *options = make_options("train", "{\"max_steps\": 6}");
+    assert_ok(tutti_estimator_train(estimator, dataset, options, NULL, NULL, NULL, &err));
+    assert_int_equal(lines_with(path, steps[i]), 3 + (i == 0)); /* and the header */
+    assert_int_equal(lines_with(path, "accuracy"), i == 0 ? 1 : 4);
+    tutti_options_unref(options), tutti_estimator_unref(estimator), tutti_dataset_unref(dataset);
+    assert_int_equal(remove(path), 0);
+  }
+  assert_int_equal(rmdir(folder), 0);
+}
+
 static void test_mistakes(void **state) {
   (void)state;
   tutti_hooks *hooks = NULL;
@@ -165,6 +188,7 @@ static void test_mistakes(void **state) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_progress),
     cmocka_unit_test(test_metrics_of_a_resumed_training),
+    cmocka_unit_test(test_metrics_file_as_an_option),
     cmocka_unit_test(test_mistakes),
 };
 CAPI_TEST_MAIN(tests)

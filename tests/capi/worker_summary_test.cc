@@ -6,10 +6,12 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "monitor/event_decoder.h"
 #include "testing.h"
+#undef assert_ok  // that of the C API takes its place
 extern "C" {
 #include "estimator_fixtures.h"
 #include "worker_fixtures.h"
@@ -51,6 +53,7 @@ void train(const std::string &folder, tutti_strategy *strategy) {
   };
   tutti::Options run("run");
   run.set("model_dir", folder).set("save_summary_steps", kEvery).set("seed", 5);
+  run.set("metrics_file", folder + ".csv").set("metrics_file_steps", 1);
   tutti::Estimator estimator(shown_model, run, strategy, context);
   estimator.train(rows(true), tutti::Options("train").set("steps", kSteps));
   estimator.evaluate(rows(false));
@@ -106,10 +109,19 @@ int64_t files_in(const std::string &folder) {
   return files;
 }
 
+int64_t lines_in(const std::string &path) {
+  std::ifstream file(path);
+  int64_t lines = 0;
+  for (std::string line; std::getline(file, line); ++lines) {
+  }
+  return lines;
+}
+
 // `rows`: of a step of all workers.
 void check(const std::string &run, double rows, double evaluated) {
   const auto events = tutti::testing::decode_event_folder(run),
              of_eval = tutti::testing::decode_event_folder(run + "/eval");
+  assert_int_equal(lines_in(run + ".csv"), 1 + kSteps + 1);  // and the names of the columns, and the end
   assert_true(files_in(run) == 1 && files_in(run + "/eval") == 1);
   const auto means = tutti::testing::curve(events, "mean of x");
   assert_int_equal(means.size(), 4);

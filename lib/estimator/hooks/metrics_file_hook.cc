@@ -61,7 +61,7 @@ class MetricsWriter {
     line.values = event.values;
     const Status status = file_->add(line);
     if (status.ok()) return;
-    logger_->warning("metrics are written no more: ", status.to_string());
+    if (logger_) logger_->warning("metrics are written no more: ", status.to_string());
     file_.reset();
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The hooks that every training of an estimator has, as its run configuration says: periodic checkpoints, the log.
+// The hooks that every training of an estimator has, as its run configuration says: periodic checkpoints, the log,
+// a file with metrics.
 #ifndef TUTTI_ESTIMATOR_HOOKS_STANDING_HOOKS_H_
 #define TUTTI_ESTIMATOR_HOOKS_STANDING_HOOKS_H_
 
