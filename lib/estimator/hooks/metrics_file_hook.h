@@ -15,7 +15,8 @@
 namespace tutti::impl::estimator::hooks {
 
 /// A line for every so many steps, for each evaluation and pass, and one at the end. A file that cannot be opened ends
-/// the training at its begin; one that cannot be written later is told to the logger (may be null) once, and the training goes on.
+/// the training at its begin; one that cannot be written later is told to the logger (may be null) once, and the
+/// training goes on.
 Hook metrics_file_hook(std::string path, MetricsFormat format, int64_t every_steps, base::Ref<base::Logger> logger);
 
 }  // namespace tutti::impl::estimator::hooks
