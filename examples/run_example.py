@@ -7,7 +7,7 @@
   run_example.py hard_examples PROGRAM
   run_example.py rare_class PROGRAM
   run_example.py normalization PROGRAM
-  run_example.py configuration TUTTI FILE.yaml      a few steps on Debian's data where they are, else as below
+  run_example.py configuration TUTTI FILE.yaml      all commands for a run, on Debian's data where they are
   run_example.py fashion_mnist PROGRAM [TUTTI]  on a small data set of the same form, made here: a bright square per
                                                 class; with the command `tutti`, also the report of the run
 """
@@ -19,6 +19,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 KEYS = ("test_accuracy", "examples_per_second", "replicas", "global_step")
 TRAIN_IMAGES, TEST_IMAGES, SIDE, EPOCHS, BATCH = 700, 150, 28, 4, 128
@@ -126,6 +127,34 @@ def check_configuration(program, configuration):
         right = sum(int(row[column]) == label for row, label in zip(rows, labels))
         if len(rows) != 1000 or abs(right / 1000 - result["evaluation"]["metrics"]["accuracy"]) > 1e-6:
             sys.exit(f"{right} of {len(rows)} predictions are right, which is not the accuracy")
+        check_other_commands(program, run, result)
+
+
+def json_of(*command):
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
+def check_other_commands(program, run, result):
+    """What is done with a run that has been trained."""
+    evaluated = json_of(program, "evaluate", run, "--json")
+    if evaluated["metrics"] != result["evaluation"]["metrics"]:
+        sys.exit(f"evaluate says {evaluated['metrics']}, the training {result['evaluation']['metrics']}")
+    weights = os.path.join(run, "weights.npz")
+    subprocess.run([program, "export", run, weights], check=True)
+    with zipfile.ZipFile(weights) as file:
+        if not {"conv2d/kernel.npy", "dense/bias.npy"} <= set(file.namelist()):
+            sys.exit(f"export has written {file.namelist()}")
+    speed, = json_of(program, "bench", run, "--batch", "8", "--seconds", "0.2", "--json")
+    if not 0 < speed["prediction"]["p50_ms"] < speed["training"]["p99_ms"]:
+        sys.exit(f"bench says {speed}")
+    page = os.path.join(run, "page.html")
+    subprocess.run([program, "report", run, "-o", page], check=True)
+    with open(page, encoding="utf-8") as file:
+        if f"{result['evaluation']['metrics']['accuracy']:.4g}" not in file.read():
+            sys.exit("the report lacks the accuracy")
+    explained = subprocess.run([program, "explain", run], stdout=subprocess.PIPE, text=True, check=True).stdout
+    if "60 steps of 64 rows" not in explained:
+        sys.exit(f"explain says {explained}")
 
 
 def check_hello(program):

@@ -196,7 +196,8 @@ std::string details() {
          "data.evaluate is used, else after each pass that ends, and at the end.\n\n"
          "The folder of the run (runs/NAME of CONFIG unless run.model_dir is set) keeps checkpoints, event files for "
          "TensorBoard, config.yaml with every default, metrics.jsonl, result.json, and profile.json of the steps that "
-         "profile: {steps: N} names. Where it has a checkpoint, training goes on from there.\n\n"
+         "profile: {steps: N} names; with trace: FOLDER/ TensorBoard's profile page shows them, too. Where it has a "
+         "checkpoint, training goes on from there.\n\n"
          "Ctrl-C ends the training after its step, or an evaluation that is running, with a checkpoint; a second one "
          "at "
          "once.";
