@@ -133,7 +133,9 @@ class HeadsAttention {
   }
 
   ValueId combine() {
-    const ValueId lengths = attention_.lengths != kNoValue ? b_.cast(attention_.lengths, tensor::DType::i32) : kNoValue;
+    const ValueId lengths =
+        attention_.lengths != kNoValue ? lengths_within(e_, attention_.lengths, b_.dims(keys_)[1]) : kNoValue;
+    if (!b_.ok()) return kNoValue;
     const double rate = e_.training() ? e_.f64("dropout") : 0;
     graph::Attributes attributes{{"causal", attention_.is_causal}};
     if (rate > 0) attributes["rate"] = rate;

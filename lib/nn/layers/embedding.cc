@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "graph/initializer.h"
 #include "nn/expansion.h"
+#include "nn/layers/positions.h"
 
 namespace tutti::impl::nn {
 namespace {
@@ -130,10 +131,7 @@ class Bags {
 
   ValueId is_inside() {
     const Dim &length = dims_.back();
-    b_.push_scope("lengths");
-    const ValueId known = b_.op("iota", {}, {{"dims", Dims{length + Dim(1)}}, {"dtype", tensor::DType::i32}});
-    const ValueId found = b_.op("gather", {known, gatherable(b_, e_.input(2))});
-    b_.pop_scope();
+    const ValueId found = lengths_within(e_, e_.input(2), length);
     const ValueId positions = b_.op("iota", {}, {{"dims", Dims{length}}, {"dtype", tensor::DType::i32}});
     return b_.op("less", {positions, as_column(b_, found)});
   }

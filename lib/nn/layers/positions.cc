@@ -21,6 +21,21 @@ ValueId positions_from(GraphBuilder &b, const Dim &first, const Dim &count) {
   return first == Dim(0) ? all : b.slice(all, {first}, {count});
 }
 
+ValueId lengths_within(Expansion &e, ValueId lengths, const Dim &longest) {
+  GraphBuilder &b = e.builder();
+  if (!b.ok()) return kNoValue;
+  const DType dtype = b.dtype(lengths);
+  if (!tensor::is_integer(dtype))
+    return e.fail(base::concat("expected lengths of integers, got ", tensor::name(dtype), " ",
+                               graph::to_string(b.dims(lengths))));
+  const bool is_wide = dtype == DType::i64 || dtype == DType::u32 || dtype == DType::u64;
+  b.push_scope("lengths");
+  const ValueId known = b.op("iota", {}, {{"dims", Dims{longest + Dim(1)}}, {"dtype", DType::i32}});
+  const ValueId found = b.op("gather", {known, b.cast(lengths, is_wide ? DType::i64 : DType::i32)});
+  b.pop_scope();
+  return found;
+}
+
 namespace {
 
 /// [positions..., count] of f64: each position times each of the factors. In double precision, since an angle may be

@@ -10,6 +10,8 @@
 
 namespace tutti::impl::nn {
 
+class Expansion;
+
 /// How channels are turned: pair i by the angle position / base^(2 i / channels).
 struct Rotation {
   double base = 10000;
@@ -18,6 +20,10 @@ struct Rotation {
 
 /// [count], i32: first, first + 1, ...
 graph::ValueId positions_from(graph::GraphBuilder &builder, const graph::Dim &first, const graph::Dim &count);
+/// The lengths of rows, or of bags of them, as i32: what says how many of `longest` positions count. Those that are no
+/// integers are an error of `e`; a run fails with the number of a row whose length is not 0 to `longest`, found in the
+/// scope "lengths".
+graph::ValueId lengths_within(Expansion &e, graph::ValueId lengths, const graph::Dim &longest);
 /// x [batch, length, ..., channels], an even number of them; positions [length] or [batch, length], integers.
 graph::ValueId rotated(graph::GraphBuilder &builder, graph::ValueId x, graph::ValueId positions,
                        const Rotation &rotation);

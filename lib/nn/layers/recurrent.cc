@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "nn/expansion.h"
+#include "nn/layers/positions.h"
 
 namespace tutti::impl::nn {
 namespace {
@@ -88,11 +89,7 @@ class Recurrence {
       return false;
     }
     positions_ = b_.op("iota", {}, {{"dims", graph::Dims{dims_[1]}}, {"dtype", tensor::DType::i32}});
-    b_.push_scope("lengths");
-    const ValueId known = b_.op("iota", {}, {{"dims", graph::Dims{dims_[1] + Dim(1)}}, {"dtype", tensor::DType::i32}});
-    const ValueId found = b_.op("gather", {known, lengths});
-    b_.pop_scope();
-    lengths_ = b_.reshape(found, {dims_[0], Dim(1)});
+    lengths_ = b_.reshape(lengths_within(e_, lengths, dims_[1]), {dims_[0], Dim(1)});
     return b_.ok();
   }
 
