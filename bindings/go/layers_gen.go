@@ -2270,7 +2270,8 @@ func (g *Graph) LayerInstanceNorm(x Value, options *LayerInstanceNormOptions) Va
 type LayerMultiHeadAttentionOptions struct {
 	// [batch, memory length, memory channels]: source of keys and values instead of x.
 	Memory Value
-	// Number of valid positions of x, or of the memory, in each row [batch]; later positions are masked.
+	// Integers [batch], the number of valid positions of x, or of the memory, in each row: 0 to all, or the run
+	// fails with the number of the row; later positions are masked.
 	Lengths Value
 	// A position attends only to itself and earlier positions; x is aligned with the end of a longer memory.
 	Causal bool
@@ -2437,7 +2438,8 @@ func (g *Graph) LayerRotaryPositions(x Value, options *LayerRotaryPositionsOptio
 
 // LayerTransformerEncoderOptions are what LayerTransformerEncoder may be told; the zero value means the defaults.
 type LayerTransformerEncoderOptions struct {
-	// Number of valid positions of x in each row [batch]; later positions are masked.
+	// Integers [batch], the number of valid positions of x in each row: 0 to all, or the run fails with the number
+	// of the row; later positions are masked.
 	Lengths Value
 	// A position attends only to itself and earlier positions.
 	Causal bool
@@ -2541,9 +2543,10 @@ type LayerTransformerDecoderOptions struct {
 	// [batch, memory length, memory channels]: what the block attends to beside x; a block without it is one of
 	// GPT's.
 	Memory Value
-	// Number of valid positions in each row [batch], those of past keys included; later positions are masked.
+	// Integers [batch], the number of valid positions in each row, those of past keys included: 0 to all, or the
+	// run fails with the number of the row; later positions are masked.
 	Lengths Value
-	// Number of valid positions of the memory in each row [batch].
+	// likewise, of the memory.
 	MemoryLengths Value
 	// [batch, past length, key heads, channels of a head]: output keys of the positions before x; the past length
 	// may be 0.
@@ -2722,7 +2725,8 @@ func (g *Graph) LayerResidualBlock2D(x Value, filters int64, options *LayerResid
 
 // LayerRNNOptions are what LayerRNN may be told; the zero value means the defaults.
 type LayerRNNOptions struct {
-	// Integers [batch], the number of valid positions of each row: behind them states stay, and outputs are 0.
+	// Integers [batch], the number of valid positions of each row, 0 to all, or the run fails with the number of
+	// the row: behind them states stay, and outputs are 0.
 	Lengths Value
 	// [batch, layers * directions, units]: what the first position meets, for each layer and, within it, each
 	// direction; zeros when it is left out.
@@ -2815,7 +2819,8 @@ func (g *Graph) LayerRNN(x Value, units int64, options *LayerRNNOptions) (y, sta
 
 // LayerLSTMOptions are what LayerLSTM may be told; the zero value means the defaults.
 type LayerLSTMOptions struct {
-	// Integers [batch], the number of valid positions of each row: behind them states stay, and outputs are 0.
+	// Integers [batch], the number of valid positions of each row, 0 to all, or the run fails with the number of
+	// the row: behind them states stay, and outputs are 0.
 	Lengths Value
 	// [batch, layers * directions, units]: what the first position meets, for each layer and, within it, each
 	// direction; zeros when it is left out.
@@ -2914,7 +2919,8 @@ func (g *Graph) LayerLSTM(x Value, units int64, options *LayerLSTMOptions) (y, s
 
 // LayerGRUOptions are what LayerGRU may be told; the zero value means the defaults.
 type LayerGRUOptions struct {
-	// Integers [batch], the number of valid positions of each row: behind them states stay, and outputs are 0.
+	// Integers [batch], the number of valid positions of each row, 0 to all, or the run fails with the number of
+	// the row: behind them states stay, and outputs are 0.
 	Lengths Value
 	// [batch, layers * directions, units]: what the first position meets, for each layer and, within it, each
 	// direction; zeros when it is left out.
@@ -3468,7 +3474,8 @@ func (g *Graph) LayerEmbedding(ids Value, count, width int64, options *LayerEmbe
 type LayerEmbeddingBagOptions struct {
 	// [batch, ..., length]: a factor for each row that is looked up, for sum and mean.
 	Weights Value
-	// Integers [batch, ...]: how many ids of each bag count; those behind them may be anything.
+	// Integers [batch, ...]: how many ids of each bag count, 0 to all, or the run fails with the number of the row;
+	// those behind them may be anything.
 	Lengths Value
 	// What is made of the rows of a bag. Default: CombinerMean.
 	Combiner Combiner

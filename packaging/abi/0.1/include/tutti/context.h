@@ -74,8 +74,10 @@ TUTTI_API const char *tutti_context_describe_device(tutti_context *context, int6
 /* Starts a profile of the trainings, evaluations and predictions of the context, from their next step or batch on: each
  * kernel with its time on the device, the steps, and their waits. A batch that is evaluated, or the part of one that a
  * device predicts, is a step. Steps are slower meanwhile, since GPU kernels are launched one by one. `trace_path` (NULL
- * or "" = none) is the file for the trace, which tutti_context_stop_profile writes, for Perfetto or chrome://tracing.
- * TUTTI_FAILED_PRECONDITION if a profile is already running. */
+ * or "" = none) is where tutti_context_stop_profile writes the trace: a file for Perfetto or chrome://tracing; or a
+ * directory (one that is there, or a path that ends in "/") that TensorBoard reads: its profile plug-in and the program
+ * xprof find DIRECTORY/plugins/profile/TIME/HOST.xplane.pb, with steps, waits for input and the time of each op. A path
+ * that ends in ".xplane.pb" is such a file itself. TUTTI_FAILED_PRECONDITION if a profile is already running. */
 TUTTI_API int32_t tutti_context_start_profile(tutti_context *context, const char *trace_path, tutti_error **err);
 /* Ends the profile and reports as JSON: {"seconds", "steps", "devices": [{"device", "utilisation", "idle", "kernels"},
  * ...], "replicas": [{"replica", "steps", "step_ms", "compute_ms", "input_ms", "communication_ms", "host_ms"}, ...],

@@ -35,11 +35,11 @@ typedef int32_t (*tutti_model_fn)(tutti_graph *graph, int32_t mode, void *user, 
  * tutti_strategy_create_auto: all GPUs, or all processor cores), or a mirrored strategy over num_gpus GPUs. Without a
  * strategy a model that mixes rows (graph.h) trains on one of these devices. Options of schema "run" (NULL = defaults):
  * model_dir, num_gpus, params, seed, save_checkpoints_steps, save_checkpoints_secs, keep_checkpoint_max,
- * log_step_count_steps, save_summary_steps, summary_dir, save_histogram_steps, summary_flush_secs, determinism,
- * logical_replicas, precision, accumulation_steps, device_prefetch, threads_per_replica, all_reduce, gradient_dtype,
- * raw_weights, without_predictions, keep_gradients, keep_outputs, collective_timeout_ms. tutti_options_describe_key
- * describes each option. Their values are logged, and checkpoints keep them with their origin, set or default, except
- * model_dir and summary_dir.
+ * log_step_count_steps, save_summary_steps, summary_dir, save_histogram_steps, summary_flush_secs, metrics_file,
+ * metrics_file_steps, determinism, logical_replicas, precision, accumulation_steps, device_prefetch,
+ * threads_per_replica, all_reduce, gradient_dtype, raw_weights, without_predictions, keep_gradients, keep_outputs,
+ * collective_timeout_ms. tutti_options_describe_key describes each option. Their values are logged, and checkpoints
+ * keep them with their origin, set or default, except model_dir, summary_dir and metrics_file.
  *
  * Where summaries are written (save_summary_steps above 0, and a summary_dir or model_dir) there is also the record of
  * the run: run.jsonl, to which each training (from tutti_estimator_train or the opening to the closing of a session,

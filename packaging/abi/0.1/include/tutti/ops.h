@@ -4151,7 +4151,8 @@ static inline const char *tutti_layer_multi_head_attention_rotary_pairs_name(int
 typedef struct tutti_layer_multi_head_attention_attrs {
   /* [batch, memory length, memory channels]: source of keys and values instead of x. */
   tutti_value memory;
-  /* number of valid positions of x, or of the memory, in each row [batch]; later positions are masked. */
+  /* integers [batch], the number of valid positions of x, or of the memory, in each row: 0 to all, or the run fails
+   * with the number of the row; later positions are masked. */
   tutti_value lengths;
   /* a position attends only to itself and earlier positions; x is aligned with the end of a longer memory. */
   uint8_t causal;
@@ -4308,7 +4309,8 @@ static inline const char *tutti_layer_transformer_encoder_rotary_pairs_name(int3
   }
 }
 typedef struct tutti_layer_transformer_encoder_attrs {
-  /* number of valid positions of x in each row [batch]; later positions are masked. */
+  /* integers [batch], the number of valid positions of x in each row: 0 to all, or the run fails with the number of
+   * the row; later positions are masked. */
   tutti_value lengths;
   /* a position attends only to itself and earlier positions. */
   uint8_t causal;
@@ -4403,9 +4405,10 @@ typedef struct tutti_layer_transformer_decoder_attrs {
   /* [batch, memory length, memory channels]: what the block attends to beside x; a block without it is one of
    * GPT's. */
   tutti_value memory;
-  /* number of valid positions in each row [batch], those of past keys included; later positions are masked. */
+  /* integers [batch], the number of valid positions in each row, those of past keys included: 0 to all, or the run
+   * fails with the number of the row; later positions are masked. */
   tutti_value lengths;
-  /* number of valid positions of the memory in each row [batch]. */
+  /* likewise, of the memory. */
   tutti_value memory_lengths;
   /* [batch, past length, key heads, channels of a head]: output keys of the positions before x; the past length may
    * be 0. */
@@ -4552,7 +4555,8 @@ static inline const char *tutti_layer_rnn_activation_name(int32_t value) {
   }
 }
 typedef struct tutti_layer_rnn_attrs {
-  /* integers [batch], the number of valid positions of each row: behind them states stay, and outputs are 0. */
+  /* integers [batch], the number of valid positions of each row, 0 to all, or the run fails with the number of the
+   * row: behind them states stay, and outputs are 0. */
   tutti_value lengths;
   /* [batch, layers * directions, units]: what the first position meets, for each layer and, within it, each
    * direction; zeros when it is left out. */
@@ -4617,7 +4621,8 @@ static inline tutti_value tutti_layer_rnn(tutti_graph *graph, tutti_value x, int
 }
 
 typedef struct tutti_layer_lstm_attrs {
-  /* integers [batch], the number of valid positions of each row: behind them states stay, and outputs are 0. */
+  /* integers [batch], the number of valid positions of each row, 0 to all, or the run fails with the number of the
+   * row: behind them states stay, and outputs are 0. */
   tutti_value lengths;
   /* [batch, layers * directions, units]: what the first position meets, for each layer and, within it, each
    * direction; zeros when it is left out. */
@@ -4688,7 +4693,8 @@ static inline tutti_value tutti_layer_lstm(tutti_graph *graph, tutti_value x, in
 }
 
 typedef struct tutti_layer_gru_attrs {
-  /* integers [batch], the number of valid positions of each row: behind them states stay, and outputs are 0. */
+  /* integers [batch], the number of valid positions of each row, 0 to all, or the run fails with the number of the
+   * row: behind them states stay, and outputs are 0. */
   tutti_value lengths;
   /* [batch, layers * directions, units]: what the first position meets, for each layer and, within it, each
    * direction; zeros when it is left out. */
@@ -5193,7 +5199,8 @@ static inline const char *tutti_layer_embedding_bag_combiner_name(int32_t value)
 typedef struct tutti_layer_embedding_bag_attrs {
   /* [batch, ..., length]: a factor for each row that is looked up, for sum and mean. */
   tutti_value weights;
-  /* integers [batch, ...]: how many ids of each bag count; those behind them may be anything. */
+  /* integers [batch, ...]: how many ids of each bag count, 0 to all, or the run fails with the number of the row;
+   * those behind them may be anything. */
   tutti_value lengths;
   /* what is made of the rows of a bag. Default: mean. */
   int32_t combiner;
