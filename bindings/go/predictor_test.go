@@ -50,6 +50,44 @@ func TestInitializedWithWeights(t *testing.T) {
 	}
 }
 
+// A saved model as a part of another one says what it did.
+func TestAddedSavedModel(t *testing.T) {
+	live(t)
+	first, test := trained(t)
+	folder := t.TempDir()
+	if err := first.Save(background, folder); err != nil {
+		t.Fatal(err)
+	}
+	model := func(g *Graph, mode Mode) error {
+		x := g.Feature("x")
+		g.SetOutput("class", g.AddSavedModel(folder, SavedModel{}))
+		g.SetOutput("same", g.AddSavedModel(folder, SavedModel{Input: x, Feature: "x", Output: "class"}))
+		logits := g.LayerDense(x, 3, nil)
+		if mode != ModePredict {
+			g.SetLoss(g.LossSparseSoftmaxCrossEntropy(logits, g.Label("y"), nil))
+			g.OptimizerSGD(g.ScheduleConstant(0.01), nil)
+		}
+		return nil
+	}
+	second, train := must[*Estimator](t)(NewEstimator(model, nil)), toyDataset(t)
+	closed(t, second, train)
+	if err := second.Initialize(background, train, ""); err != nil {
+		t.Fatal(err)
+	}
+	if kernel := must[*Tensor](t)(second.ReadVariable("model_1/dense_1/kernel")); kernel != nil {
+		kernel.Close()
+	}
+	predictor, expected := must[*Predictor](t)(second.Predictor(nil)), must[*Predictor](t)(first.Predictor(nil))
+	batch, whole := must[*Batch](t)(predictor.RunAll(background, test)), must[*Batch](t)(expected.RunAll(background, test))
+	closed(t, predictor, expected, batch, whole)
+	want := fmt.Sprint(must[[]int64](t)(Output[int64](whole, "class")))
+	for _, output := range []string{"class", "same"} {
+		if got := fmt.Sprint(must[[]int64](t)(Output[int64](batch, output))); got != want {
+			t.Errorf("%s: %s, expected %s", output, got, want)
+		}
+	}
+}
+
 func TestStreamAndRunAreEqual(t *testing.T) {
 	live(t)
 	estimator, test := trained(t)

@@ -11,6 +11,7 @@
 #include "capi/guard.h"
 #include "capi/tensor_c.h"
 #include "data/routine/image_file.h"
+#include "estimator/model/saved_model.h"
 #include "graph/autodiff.h"
 #include "graph/initializer.h"
 #include "nn/registry.h"
@@ -460,6 +461,22 @@ void tutti_graph_set_initial_value(tutti_graph *graph, const char *variable, con
     const auto tensor = find_tensor(value, "value");
     if (!tensor.ok()) builder.fail(tensor.status());
     if (tensor.ok()) builder.set_initial_value(variable, *tensor);
+  });
+}
+
+tutti_value tutti_graph_add_saved_model(tutti_graph *graph, const char *path, const char *feature, tutti_value input,
+                                        const char *output) {
+  return on_graph(graph, kInvalid, [&](GraphObject &object, graph::GraphBuilder &builder) {
+    if (!check_text(builder, path, "path")) return kInvalid;
+    if (object.mode() == 0) {
+      builder.fail(base::failed_precondition("a saved model is a part of models only, not of the maps of datasets"));
+      return kInvalid;
+    }
+    estimator::model::SavedModel saved{.path = path, .output = output != nullptr ? output : ""};
+    saved.has_weights = object.mode() == TUTTI_MODE_TRAIN;
+    saved.feature = feature != nullptr ? feature : "";
+    saved.input = object.from_value(input);
+    return object.to_value(estimator::model::add_saved_model(builder, saved, base::Logger()));
   });
 }
 

@@ -18,7 +18,7 @@ TUTTI, HAS_ENGINE = os.path.abspath(sys.argv[1]), sys.argv[2] == 'true'
 RunCase.tutti = TUTTI
 
 
-def read_weights(checkpoint):
+def read_weights(checkpoint, scope=''):
     """The kernel and the bias of the only dense layer, out of the file in the safetensors format."""
     import struct
     with open(os.path.join(checkpoint, 'weights.safetensors'), 'rb') as file:
@@ -29,7 +29,7 @@ def read_weights(checkpoint):
         if name != '__metadata__':
             begin, end = entry['data_offsets']
             values[name] = struct.unpack(f'<{(end - begin) // 4}f', data[begin:end])
-    return [*values['dense/kernel'], *values['dense/bias']]
+    return [*values[scope + 'dense/kernel'], *values[scope + 'dense/bias']]
 
 
 class Training(RunCase):
@@ -216,6 +216,41 @@ class Columns(RunCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertNotIn('bytes', done.stderr)
         self.assertIn("classes.csv':2: expected 3 fields, got 2", done.stderr)
+
+    def write_saved(self, model):
+        """A configuration whose model is made of what the run of write_wide() saved."""
+        with open(self.write_wide(), encoding='utf-8') as file:
+            text = re.sub('model: .*', f'model: {model}', file.read()).replace('run: {model_dir: run, epochs: 5}',
+                                                                              'run: {model_dir: on, epochs: 3}')
+        with open(self.path('on.yaml'), 'w', encoding='utf-8') as file:
+            file.write(text)
+        return self.path('on.yaml')
+
+    def test_a_saved_model_is_trained_on(self):
+        self.json('train', self.write_wide())
+        expected = descend(self.train_rows, 8, 8)
+        for model in ('{saved_model: run}', '[{saved_model: {path: run, output: predictions}}]'):
+            shutil.rmtree(self.path('on'), ignore_errors=True)
+            result = self.json('train', self.write_saved(model))
+            for got, weight in zip(read_weights(self.path(result['checkpoint']), 'model/'), expected):
+                self.assert_close(got, weight)
+            self.assert_close(result['evaluation']['loss'], plane_errors(self.test_rows, expected)[0])
+            self.assert_close(self.json('evaluate', 'on')['loss'], result['evaluation']['loss'], 1e-6)
+
+    def test_what_a_saved_model_cannot_be(self):
+        self.json('train', self.write_wide())
+        for model, place, words in (
+                ('{saved_model: {path: run, output: y}}', 'model[0].saved_model', "has no output 'y'; it has predictions"),
+                ('{saved_model: {path: run, ouput: y}}', 'model[0].saved_model', "unknown key 'ouput', did you mean 'output'?"),
+                ('[{saved_model: {output: y}}]', 'model[0].saved_model', "'path' is missing"),
+                ("[{stack: {inputs: '*', axis: 1}}, {saved_model: run}]", 'model[1].saved_model',
+                 'it has several features, a, b: name the one that the value stands for'),
+                ('{saved_model: nowhere}', 'model[0].saved_model', "nowhere'")):
+            done = self.call('train', self.write_saved(model))
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn('on.yaml:2:', done.stderr)
+            self.assertIn(place, done.stderr)
+            self.assertIn(words, done.stderr)
 
     def test_features_without_their_label(self):
         for more in ([], ['--set', 'data.train.map=a = mul(a, 1.0)']):

@@ -213,6 +213,19 @@ namespace Tutti
                 Raw.graph_set_initial_value(Number, variable, use.Need(value, "value"));
         }
 
+        /// <summary>Adds a saved model as a part of this one, such as for training it on: an output (null = the only
+        /// one) as a checkpoint, or the newest good one of a directory, predicts it. It is computed from features of
+        /// the graph with the names and shapes of the saved ones; <paramref name="input"/>, where there is one, stands
+        /// for the one called <paramref name="feature"/> (null = the only one). Its variables are those of the
+        /// checkpoint, in the scope model, model_1 and so on, as in model/dense/kernel; they begin with the saved
+        /// weights. Of layers there is what they do in predictions: no dropout, and batch normalization by its
+        /// averages, which stay.</summary>
+        public Value AddSavedModel(string path, string output = null, Value input = default(Value),
+            string feature = null)
+        {
+            return Made(Raw.graph_add_saved_model(Number, path, feature ?? "", input.Id, output ?? ""));
+        }
+
         /// <summary>Says what a variable's next value is, stored when the step is complete.</summary>
         public void Assign(Value variable, Value value)
         {

@@ -10,6 +10,7 @@
 #include "tool/training/entry_arguments.h"
 #include "tool/training/entry_writer.h"
 #include "tool/training/model_zoo.h"
+#include "tool/training/saved_model_entry.h"
 
 namespace tutti::tool {
 
@@ -36,11 +37,16 @@ ConfigNode &required(ConfigNode &config, const char *key, const char *what) {
 }
 
 void complete_layers(ConfigNode &layers) {
+  if (is_saved_model(layers)) make_list(layers);
   if (layers.is_map() || layers.is_scalar()) layers = zoo_layers(layers);
   if (!layers.is_list()) refuse(layers, "expected a list of layers or a model of the zoo, got " + described(layers));
   if (layers.items.empty()) refuse(layers, "expected at least one layer");
   for (ConfigNode &layer : layers.items) {
-    complete_entry(layer, layer_place(), kBesideLayers);
+    if (is_saved_model(layer)) {
+      complete_saved_model(layer);
+    } else {
+      complete_entry(layer, layer_place(), kBesideLayers);
+    }
     texts_in(layer, "as");
   }
 }
@@ -86,19 +92,26 @@ class ModelWriter {
 
   void write_layers() {
     for (const ConfigNode &layer : config_.find("model")->items) {
-      const ConfigNode &arguments = entry_member(layer, kBesideLayers).value;
       const std::vector<std::string> names = texts_in(layer, "as");
-      const std::vector<tutti_value> outputs = writer_.write(
-          layer, layer_place(),
-          [&](const OpInput &input, size_t index) {
-            return index > 0 || input.is_optional ? tutti_no_value() : previous(arguments);
-          },
-          kBesideLayers, std::max<size_t>(1, names.size()));
+      const std::vector<tutti_value> outputs = write_layer(layer, std::max<size_t>(1, names.size()));
       last_ = outputs.front();
       has_last_ = true;
       for (size_t i = 0; i < names.size(); ++i)
         give_name(*layer.find("as"), names[i], outputs[i]);
     }
+  }
+  std::vector<tutti_value> write_layer(const ConfigNode &layer, size_t outputs) const {
+    const ConfigNode &arguments = entry_member(layer, kBesideLayers).value;
+    if (is_saved_model(layer)) {
+      std::vector<tutti_value> values(outputs, tutti_no_value());
+      values[0] = write_saved_model(graph_, layer, has_last_ ? last_ : tutti_no_value());
+      writer_.check(arguments);
+      return values;
+    }
+    const auto unwritten = [&](const OpInput &input, size_t index) {
+      return index > 0 || input.is_optional ? tutti_no_value() : previous(arguments);
+    };
+    return writer_.write(layer, layer_place(), unwritten, kBesideLayers, outputs);
   }
   void give_name(const ConfigNode &node, const std::string &name, tutti_value value) {
     if (value.id <= 0) refuse(node, "there is no result for the name '" + name + "'");
@@ -221,7 +234,7 @@ std::vector<std::string> model_keys() {
 }
 
 void complete_model(ConfigNode &config) {
-  complete_layers(required(config, "model", "a list of layers, or a model of the zoo"));
+  complete_layers(required(config, "model", "a list of layers, a model of the zoo, or a saved one"));
   if (ConfigNode *const outputs = config.find("outputs")) complete_outputs(*outputs);
   ConfigNode &losses = required(config, "loss", "what training minimizes, such as mean_squared_error");
   make_list(losses);

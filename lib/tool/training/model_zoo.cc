@@ -193,7 +193,8 @@ ConfigNode zoo_layers(const ConfigNode &node) {
     set_paths(map, node.path);
   }
   const ConfigNode *const name = map.find("zoo");
-  if (name == nullptr) refuse(node, "expected a list of layers, or {zoo: NAME, ...} with the sizes of the model");
+  if (name == nullptr)
+    refuse(node, "expected a list of layers, {zoo: NAME, ...} with the sizes of the model, or {saved_model: PATH}");
   json sizes;
   const ZooModel &model = find_model(*name, sizes);
   take_sizes(map, sizes);

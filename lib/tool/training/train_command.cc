@@ -187,7 +187,10 @@ std::string details() {
   for (const std::string &model : zoo_descriptions())
     text += "  " + model + "\n";
   return text +
-         "\nloss, metrics, optimizer: entries of the library by name, with their attributes; a learning rate is a "
+         "\nOr {saved_model: PATH}, what a checkpoint or the newest one of a run predicts, to be trained on; also as "
+         "one "
+         "layer of a list, with {path: PATH, output: NAME, feature: NAME} where it has several.\n\n"
+         "loss, metrics, optimizer: entries of the library by name, with their attributes; a learning rate is a "
          "number or a schedule, as in {cosine: {value: 0.1, steps: max_steps}}, where max_steps is that of run. "
          "parameters lists group and constraint "
          "entries, frozen patterns of variables, outputs names of predictions, weights a checkpoint to begin with.\n\n"

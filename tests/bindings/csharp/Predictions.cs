@@ -41,6 +41,40 @@ namespace Tutti.Tests
             Directory.Delete(folder, true);
         }
 
+        // A saved model as a part of another one says what it did.
+        [Test]
+        private static void SavedModelIsAPart()
+        {
+            string folder = Path.Combine(Path.GetTempPath(), "tutti-saved-" + Guid.NewGuid());
+            ModelFunction model = (g, mode) =>
+            {
+                Value x = g.GetFeature("x");
+                g.SetOutput("class", g.AddSavedModel(folder));
+                g.SetOutput("given", g.AddSavedModel(folder, "class", x, "x"));
+                if (mode == Mode.Predict)
+                    return;
+                g.SetLoss(g.LossSparseSoftmaxCrossEntropy(g.LayerDense(x, 3), g.GetLabel("y")));
+                g.OptimizerSgd(g.ScheduleConstant(0.01));
+            };
+            WithTrained((estimator, test) =>
+            {
+                estimator.Save(folder);
+                using (Dataset train = Toy.TrainingSet())
+                using (var second = new Estimator(model))
+                {
+                    second.Initialize(train);
+                    second.ReadVariable("model_1/dense_1/kernel").Dispose();
+                    using (Predictor expected = estimator.MakePredictor(), predictor = second.MakePredictor())
+                    using (Batch whole = expected.RunAllAsync(test).Result, batch = predictor.RunAllAsync(test).Result)
+                    {
+                        Check.Same(whole.ToArray<long>("class"), batch.ToArray<long>("class"));
+                        Check.Same(whole.ToArray<long>("class"), batch.ToArray<long>("given"));
+                    }
+                }
+            });
+            Directory.Delete(folder, true);
+        }
+
         [Test]
         private static void StreamAndRunAreEqual()
         {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.tutti;
 
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BiFunction;
@@ -225,6 +226,41 @@ public final class Graph extends GraphLayers {
         try (Use use = new Use()) {
             Raw.graph_set_initial_value(number(), variable, use.of(value));
         }
+    }
+
+    /** Adds a saved model as a part of this one, such as for training it on: its only output as a checkpoint predicts
+     * it. It is computed from features of the graph with the names and shapes of the saved ones. Its variables are those
+     * of the checkpoint, in the scope model, model_1 and so on, as in model/dense/kernel; they begin with the saved
+     * weights. Of layers there is what they do in predictions: no dropout, and batch normalization by its averages,
+     * which stay.
+     *
+     * @param path a checkpoint, or a directory of them, whose newest good one is meant
+     * @return the output
+     */
+    public Value addSavedModel(Path path) {
+        return addSavedModel(path, "");
+    }
+
+    /** The same with one of several outputs.
+     *
+     * @param path a checkpoint, or a directory of them, whose newest good one is meant
+     * @param output the name of the output
+     * @return the output
+     */
+    public Value addSavedModel(Path path, String output) {
+        return new Value(Raw.graph_add_saved_model(number(), PathText.of(path), "", 0, output));
+    }
+
+    /** The same with a value in the place of a feature.
+     *
+     * @param path a checkpoint, or a directory of them, whose newest good one is meant
+     * @param output the name of the output
+     * @param input what stands for a feature of the saved model
+     * @param feature which one; "" for the only one
+     * @return the output
+     */
+    public Value addSavedModel(Path path, String output, Value input, String feature) {
+        return new Value(Raw.graph_add_saved_model(number(), PathText.of(path), feature, input.id(), output));
     }
 
     /** Says what a variable's next value is, stored when the step is complete.

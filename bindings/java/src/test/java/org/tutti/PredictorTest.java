@@ -46,6 +46,32 @@ public class PredictorTest {
         }
     }
 
+    /** A saved model as a part of another one says what it did. */
+    @Test
+    public void savedModelIsAPart() {
+        Path saved = folder.getRoot().toPath();
+        estimator.save(saved.toString());
+        try (Estimator second = Estimator.builder((Graph g, Mode mode) -> {
+            Value x = g.feature("x");
+            g.output("class", g.addSavedModel(saved));
+            g.output("named", g.addSavedModel(saved, "class"));
+            g.output("given", g.addSavedModel(saved, "class", x, "x"));
+            if (mode != Mode.PREDICT) {
+                g.loss(g.lossSparseSoftmaxCrossEntropy(g.layerDense(x, 3), g.label("y")));
+                g.optimizerSgd(g.scheduleConstant(0.01));
+            }
+        }).build()) {
+            second.initialize(train);
+            second.readVariable("model_2/dense_1/kernel").close();
+            try (Predictor other = second.predictor(); Batch expected = predictor.runAll(test);
+                Batch batch = other.runAll(test)) {
+                for (String output : List.of("class", "named", "given")) {
+                    assertArrayEquals(expected.longs("class"), batch.longs(output));
+                }
+            }
+        }
+    }
+
     /** A model function and weights, without a training. */
     @Test
     public void weightsAreTakenUp() {
