@@ -78,7 +78,8 @@ func TestAddedSavedModel(t *testing.T) {
 		kernel.Close()
 	}
 	predictor, expected := must[*Predictor](t)(second.Predictor(nil)), must[*Predictor](t)(first.Predictor(nil))
-	batch, whole := must[*Batch](t)(predictor.RunAll(background, test)), must[*Batch](t)(expected.RunAll(background, test))
+	batch := must[*Batch](t)(predictor.RunAll(background, test))
+	whole := must[*Batch](t)(expected.RunAll(background, test))
 	closed(t, predictor, expected, batch, whole)
 	want := fmt.Sprint(must[[]int64](t)(Output[int64](whole, "class")))
 	for _, output := range []string{"class", "same"} {

@@ -19,8 +19,8 @@ namespace tutti::impl::estimator::model {
 struct SavedModel {
   /// A checkpoint, or a directory of them, whose newest good one is meant.
   std::string path;
-  /// A value in the place of a feature of the saved model, empty: the only one. Others, and all where there is no value,
-  /// are the builder's features of their names.
+  /// A value in the place of a feature of the saved model, empty: the only one. Others, and all where there is no
+  /// value, are the builder's features of their names.
   graph::ValueId input = graph::kNoValue;
   std::string feature = {};
   /// Empty: the only one.

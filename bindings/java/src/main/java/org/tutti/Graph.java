@@ -229,10 +229,10 @@ public final class Graph extends GraphLayers {
     }
 
     /** Adds a saved model as a part of this one, such as for training it on: its only output as a checkpoint predicts
-     * it. It is computed from features of the graph with the names and shapes of the saved ones. Its variables are those
-     * of the checkpoint, in the scope model, model_1 and so on, as in model/dense/kernel; they begin with the saved
-     * weights. Of layers there is what they do in predictions: no dropout, and batch normalization by its averages,
-     * which stay.
+     * it. It is computed from features of the graph with the names and shapes of the saved ones. Its variables are
+     * those of the checkpoint, in the scope model, model_1 and so on, as in model/dense/kernel; they begin with the
+     * saved weights. Of layers there is what they do in predictions: no dropout, and batch normalization by its
+     * averages, which stay.
      *
      * @param path a checkpoint, or a directory of them, whose newest good one is meant
      * @return the output
