@@ -45,7 +45,7 @@ static tutti_value normalized(tutti_graph *g, tutti_value x) {
 static tutti_value first_layers(tutti_graph *g, tutti_value x, int is_whole) {
   tutti_value y = tutti_layer_dense(g, x, HIDDEN, NULL);
   y = tutti_relu(g, is_whole ? tutti_layer_batch_norm(g, y, NULL) : normalized(g, y));
-  if (is_whole) y = tutti_layer_dropout(g, y, 0.3, NULL);
+  if (is_whole) y = tutti_layer_dropout(g, y, 0.3);
   return tutti_layer_dense(g, y, CLASSES, NULL);
 }
 

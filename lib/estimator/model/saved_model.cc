@@ -25,7 +25,7 @@ using graph::ValueId;
 namespace {
 
 template <typename Map>
-std::string names_of(const Map &map) {
+std::string listed_names(const Map &map) {
   std::vector<std::string> names;
   for (const auto &[name, value] : map)
     names.push_back(name);
@@ -89,10 +89,10 @@ class Addition {
     const auto &outputs = model_.outputs;
     if (saved_.output.empty() && outputs.size() == 1) return outputs.begin()->second;
     if (saved_.output.empty())
-      return base::invalid_argument("it has several outputs, ", names_of(outputs), ": name one of them");
+      return base::invalid_argument("it has several outputs, ", listed_names(outputs), ": name one of them");
     const auto found = outputs.find(saved_.output);
     if (found != outputs.end()) return found->second;
-    return base::not_found("it has no output ", base::quoted(saved_.output), "; it has ", names_of(outputs));
+    return base::not_found("it has no output ", base::quoted(saved_.output), "; it has ", listed_names(outputs));
   }
 
   /// That which the input stands for; null where there is no input.

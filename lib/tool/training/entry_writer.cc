@@ -11,13 +11,17 @@ EntryPlace nested_place(const EntryPlace &place) {
 
 tutti_value no_input(const OpInput &, size_t) { return tutti_no_value(); }
 
+std::string with_causes(const Error &error) {
+  return error.has_cause() ? error.message() + ": " + with_causes(error.cause()) : error.message();
+}
+
 }  // namespace
 
 void EntryWriter::check(const ConfigNode &node) const {
   try {
     detail::check([&](tutti_error **err) { return tutti_graph_check(graph_, err); });
   } catch (const Error &error) {
-    refuse(node, error.message());
+    refuse(node, with_causes(error));
   }
 }
 

@@ -136,221 +136,226 @@ typedef _goslice_ swig_type_103;
 typedef _gostring_ swig_type_104;
 typedef _gostring_ swig_type_105;
 typedef long long swig_type_106;
-typedef long long swig_type_107;
-typedef long long swig_type_108;
-typedef _goslice_ swig_type_109;
-typedef _goslice_ swig_type_110;
+typedef _gostring_ swig_type_107;
+typedef _gostring_ swig_type_108;
+typedef long long swig_type_109;
+typedef _gostring_ swig_type_110;
 typedef long long swig_type_111;
 typedef long long swig_type_112;
 typedef long long swig_type_113;
-typedef long long swig_type_114;
-typedef long long swig_type_115;
+typedef _goslice_ swig_type_114;
+typedef _goslice_ swig_type_115;
 typedef long long swig_type_116;
-typedef _gostring_ swig_type_117;
-typedef _gostring_ swig_type_118;
-typedef _gostring_ swig_type_119;
-typedef _gostring_ swig_type_120;
-typedef _gostring_ swig_type_121;
-typedef _goslice_ swig_type_122;
+typedef long long swig_type_117;
+typedef long long swig_type_118;
+typedef long long swig_type_119;
+typedef long long swig_type_120;
+typedef long long swig_type_121;
+typedef _gostring_ swig_type_122;
 typedef _gostring_ swig_type_123;
 typedef _gostring_ swig_type_124;
 typedef _gostring_ swig_type_125;
-typedef long long swig_type_126;
-typedef _gostring_ swig_type_127;
+typedef _gostring_ swig_type_126;
+typedef _goslice_ swig_type_127;
 typedef _gostring_ swig_type_128;
 typedef _gostring_ swig_type_129;
 typedef _gostring_ swig_type_130;
-typedef _goslice_ swig_type_131;
+typedef long long swig_type_131;
 typedef _gostring_ swig_type_132;
-typedef _goslice_ swig_type_133;
+typedef _gostring_ swig_type_133;
 typedef _gostring_ swig_type_134;
 typedef _gostring_ swig_type_135;
-typedef long long swig_type_136;
-typedef long long swig_type_137;
-typedef _gostring_ swig_type_138;
-typedef long long swig_type_139;
-typedef long long swig_type_140;
-typedef _gostring_ swig_type_141;
-typedef _gostring_ swig_type_142;
-typedef long long swig_type_143;
-typedef _gostring_ swig_type_144;
+typedef _goslice_ swig_type_136;
+typedef _gostring_ swig_type_137;
+typedef _goslice_ swig_type_138;
+typedef _gostring_ swig_type_139;
+typedef _gostring_ swig_type_140;
+typedef long long swig_type_141;
+typedef long long swig_type_142;
+typedef _gostring_ swig_type_143;
+typedef long long swig_type_144;
 typedef long long swig_type_145;
-typedef _goslice_ swig_type_146;
+typedef _gostring_ swig_type_146;
 typedef _gostring_ swig_type_147;
 typedef long long swig_type_148;
-typedef long long swig_type_149;
+typedef _gostring_ swig_type_149;
 typedef long long swig_type_150;
-typedef long long swig_type_151;
-typedef long long swig_type_152;
+typedef _goslice_ swig_type_151;
+typedef _gostring_ swig_type_152;
 typedef long long swig_type_153;
 typedef long long swig_type_154;
-typedef _gostring_ swig_type_155;
+typedef long long swig_type_155;
 typedef long long swig_type_156;
-typedef _gostring_ swig_type_157;
-typedef _goslice_ swig_type_158;
+typedef long long swig_type_157;
+typedef long long swig_type_158;
 typedef long long swig_type_159;
-typedef _goslice_ swig_type_160;
-typedef _gostring_ swig_type_161;
-typedef long long swig_type_162;
-typedef _gostring_ swig_type_163;
+typedef _gostring_ swig_type_160;
+typedef long long swig_type_161;
+typedef _gostring_ swig_type_162;
+typedef _goslice_ swig_type_163;
 typedef long long swig_type_164;
-typedef _gostring_ swig_type_165;
+typedef _goslice_ swig_type_165;
 typedef _gostring_ swig_type_166;
-typedef _gostring_ swig_type_167;
+typedef long long swig_type_167;
 typedef _gostring_ swig_type_168;
 typedef long long swig_type_169;
-typedef long long swig_type_170;
+typedef _gostring_ swig_type_170;
 typedef _gostring_ swig_type_171;
-typedef long long swig_type_172;
+typedef _gostring_ swig_type_172;
 typedef _gostring_ swig_type_173;
-typedef _gostring_ swig_type_174;
+typedef long long swig_type_174;
 typedef long long swig_type_175;
-typedef long long swig_type_176;
+typedef _gostring_ swig_type_176;
 typedef long long swig_type_177;
-typedef long long swig_type_178;
-typedef long long swig_type_179;
+typedef _gostring_ swig_type_178;
+typedef _gostring_ swig_type_179;
 typedef long long swig_type_180;
 typedef long long swig_type_181;
 typedef long long swig_type_182;
-typedef _gostring_ swig_type_183;
+typedef long long swig_type_183;
 typedef long long swig_type_184;
-typedef _gostring_ swig_type_185;
+typedef long long swig_type_185;
 typedef long long swig_type_186;
-typedef _gostring_ swig_type_187;
+typedef long long swig_type_187;
 typedef _gostring_ swig_type_188;
 typedef long long swig_type_189;
 typedef _gostring_ swig_type_190;
 typedef long long swig_type_191;
 typedef _gostring_ swig_type_192;
-typedef long long swig_type_193;
+typedef _gostring_ swig_type_193;
 typedef long long swig_type_194;
 typedef _gostring_ swig_type_195;
-typedef _gostring_ swig_type_196;
-typedef long long swig_type_197;
-typedef _gostring_ swig_type_198;
+typedef long long swig_type_196;
+typedef _gostring_ swig_type_197;
+typedef long long swig_type_198;
 typedef long long swig_type_199;
-typedef long long swig_type_200;
+typedef _gostring_ swig_type_200;
 typedef _gostring_ swig_type_201;
-typedef _gostring_ swig_type_202;
+typedef long long swig_type_202;
 typedef _gostring_ swig_type_203;
-typedef _gostring_ swig_type_204;
-typedef _gostring_ swig_type_205;
-typedef long long swig_type_206;
-typedef long long swig_type_207;
-typedef long long swig_type_208;
-typedef long long swig_type_209;
+typedef long long swig_type_204;
+typedef long long swig_type_205;
+typedef _gostring_ swig_type_206;
+typedef _gostring_ swig_type_207;
+typedef _gostring_ swig_type_208;
+typedef _gostring_ swig_type_209;
 typedef _gostring_ swig_type_210;
-typedef _gostring_ swig_type_211;
-typedef _gostring_ swig_type_212;
+typedef long long swig_type_211;
+typedef long long swig_type_212;
 typedef long long swig_type_213;
 typedef long long swig_type_214;
 typedef _gostring_ swig_type_215;
-typedef long long swig_type_216;
-typedef long long swig_type_217;
-typedef _gostring_ swig_type_218;
+typedef _gostring_ swig_type_216;
+typedef _gostring_ swig_type_217;
+typedef long long swig_type_218;
 typedef long long swig_type_219;
-typedef long long swig_type_220;
-typedef _gostring_ swig_type_221;
+typedef _gostring_ swig_type_220;
+typedef long long swig_type_221;
 typedef long long swig_type_222;
-typedef long long swig_type_223;
-typedef _gostring_ swig_type_224;
+typedef _gostring_ swig_type_223;
+typedef long long swig_type_224;
 typedef long long swig_type_225;
 typedef _gostring_ swig_type_226;
-typedef _gostring_ swig_type_227;
-typedef _gostring_ swig_type_228;
+typedef long long swig_type_227;
+typedef long long swig_type_228;
 typedef _gostring_ swig_type_229;
-typedef _gostring_ swig_type_230;
-typedef long long swig_type_231;
-typedef long long swig_type_232;
-typedef long long swig_type_233;
+typedef long long swig_type_230;
+typedef _gostring_ swig_type_231;
+typedef _gostring_ swig_type_232;
+typedef _gostring_ swig_type_233;
 typedef _gostring_ swig_type_234;
-typedef long long swig_type_235;
+typedef _gostring_ swig_type_235;
 typedef long long swig_type_236;
-typedef _gostring_ swig_type_237;
-typedef _gostring_ swig_type_238;
-typedef long long swig_type_239;
-typedef _gostring_ swig_type_240;
+typedef long long swig_type_237;
+typedef long long swig_type_238;
+typedef _gostring_ swig_type_239;
+typedef long long swig_type_240;
 typedef long long swig_type_241;
 typedef _gostring_ swig_type_242;
 typedef _gostring_ swig_type_243;
-typedef _gostring_ swig_type_244;
+typedef long long swig_type_244;
 typedef _gostring_ swig_type_245;
 typedef long long swig_type_246;
 typedef _gostring_ swig_type_247;
-typedef long long swig_type_248;
-typedef long long swig_type_249;
-typedef long long swig_type_250;
-typedef _gostring_ swig_type_251;
-typedef long long swig_type_252;
-typedef _gostring_ swig_type_253;
-typedef _gostring_ swig_type_254;
-typedef _gostring_ swig_type_255;
-typedef _goslice_ swig_type_256;
-typedef _gostring_ swig_type_257;
+typedef _gostring_ swig_type_248;
+typedef _gostring_ swig_type_249;
+typedef _gostring_ swig_type_250;
+typedef long long swig_type_251;
+typedef _gostring_ swig_type_252;
+typedef long long swig_type_253;
+typedef long long swig_type_254;
+typedef long long swig_type_255;
+typedef _gostring_ swig_type_256;
+typedef long long swig_type_257;
 typedef _gostring_ swig_type_258;
 typedef _gostring_ swig_type_259;
-typedef _goslice_ swig_type_260;
-typedef long long swig_type_261;
-typedef long long swig_type_262;
+typedef _gostring_ swig_type_260;
+typedef _goslice_ swig_type_261;
+typedef _gostring_ swig_type_262;
 typedef _gostring_ swig_type_263;
-typedef long long swig_type_264;
-typedef _gostring_ swig_type_265;
+typedef _gostring_ swig_type_264;
+typedef _goslice_ swig_type_265;
 typedef long long swig_type_266;
-typedef _gostring_ swig_type_267;
-typedef long long swig_type_268;
-typedef _gostring_ swig_type_269;
-typedef long long swig_type_270;
+typedef long long swig_type_267;
+typedef _gostring_ swig_type_268;
+typedef long long swig_type_269;
+typedef _gostring_ swig_type_270;
 typedef long long swig_type_271;
-typedef _goslice_ swig_type_272;
+typedef _gostring_ swig_type_272;
 typedef long long swig_type_273;
 typedef _gostring_ swig_type_274;
 typedef long long swig_type_275;
 typedef long long swig_type_276;
-typedef long long swig_type_277;
+typedef _goslice_ swig_type_277;
 typedef long long swig_type_278;
-typedef long long swig_type_279;
+typedef _gostring_ swig_type_279;
 typedef long long swig_type_280;
 typedef long long swig_type_281;
 typedef long long swig_type_282;
-typedef _gostring_ swig_type_283;
-typedef _goslice_ swig_type_284;
+typedef long long swig_type_283;
+typedef long long swig_type_284;
 typedef long long swig_type_285;
-typedef _gostring_ swig_type_286;
-typedef _goslice_ swig_type_287;
-typedef long long swig_type_288;
+typedef long long swig_type_286;
+typedef long long swig_type_287;
+typedef _gostring_ swig_type_288;
 typedef _goslice_ swig_type_289;
 typedef long long swig_type_290;
-typedef long long swig_type_291;
+typedef _gostring_ swig_type_291;
 typedef _goslice_ swig_type_292;
-typedef _goslice_ swig_type_293;
-typedef long long swig_type_294;
-typedef _goslice_ swig_type_295;
-typedef _goslice_ swig_type_296;
-typedef long long swig_type_297;
-typedef long long swig_type_298;
+typedef long long swig_type_293;
+typedef _goslice_ swig_type_294;
+typedef long long swig_type_295;
+typedef long long swig_type_296;
+typedef _goslice_ swig_type_297;
+typedef _goslice_ swig_type_298;
 typedef long long swig_type_299;
-typedef long long swig_type_300;
-typedef long long swig_type_301;
-typedef _goslice_ swig_type_302;
-typedef _gostring_ swig_type_303;
-typedef _gostring_ swig_type_304;
+typedef _goslice_ swig_type_300;
+typedef _goslice_ swig_type_301;
+typedef long long swig_type_302;
+typedef long long swig_type_303;
+typedef long long swig_type_304;
 typedef long long swig_type_305;
 typedef long long swig_type_306;
-typedef long long swig_type_307;
+typedef _goslice_ swig_type_307;
 typedef _gostring_ swig_type_308;
-typedef long long swig_type_309;
+typedef _gostring_ swig_type_309;
 typedef long long swig_type_310;
-typedef _gostring_ swig_type_311;
-typedef _gostring_ swig_type_312;
+typedef long long swig_type_311;
+typedef long long swig_type_312;
 typedef _gostring_ swig_type_313;
 typedef long long swig_type_314;
 typedef long long swig_type_315;
-typedef long long swig_type_316;
+typedef _gostring_ swig_type_316;
 typedef _gostring_ swig_type_317;
 typedef _gostring_ swig_type_318;
-typedef _gostring_ swig_type_319;
+typedef long long swig_type_319;
 typedef long long swig_type_320;
 typedef long long swig_type_321;
+typedef _gostring_ swig_type_322;
+typedef _gostring_ swig_type_323;
+typedef _gostring_ swig_type_324;
+typedef long long swig_type_325;
+typedef long long swig_type_326;
 extern void _wrap_Swig_free_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_raw_afdf3638045c4129(swig_intgo arg1);
 extern swig_type_1 _wrap_DIM_BATCH_raw_afdf3638045c4129(void);
@@ -451,175 +456,176 @@ extern swig_type_98 _wrap_graph_host_scalar_raw_afdf3638045c4129(uintptr_t arg1,
 extern swig_type_100 _wrap_graph_get_completed_steps_raw_afdf3638045c4129(uintptr_t arg1);
 extern swig_type_101 _wrap_graph_variable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_102 arg2, int arg3, swig_type_103 arg4, swig_type_104 arg5, double arg6, _Bool arg7);
 extern void _wrap_graph_set_initial_value_raw_afdf3638045c4129(uintptr_t arg1, swig_type_105 arg2, uintptr_t arg3);
-extern void _wrap_graph_assign_raw_afdf3638045c4129(uintptr_t arg1, swig_type_106 arg2, swig_type_107 arg3);
-extern void _wrap_gradients_raw_afdf3638045c4129(uintptr_t arg1, swig_type_108 arg2, swig_type_109 arg3, swig_voidp arg4);
-extern void _wrap_apply_gradients_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_type_110 arg3);
-extern int _wrap_graph_get_dtype_raw_afdf3638045c4129(uintptr_t arg1, swig_type_111 arg2);
-extern swig_type_112 _wrap_graph_get_rank_raw_afdf3638045c4129(uintptr_t arg1, swig_type_113 arg2);
-extern swig_type_114 _wrap_graph_get_dim_raw_afdf3638045c4129(uintptr_t arg1, swig_type_115 arg2, swig_type_116 arg3);
+extern swig_type_106 _wrap_graph_add_saved_model_raw_afdf3638045c4129(uintptr_t arg1, swig_type_107 arg2, swig_type_108 arg3, swig_type_109 arg4, swig_type_110 arg5);
+extern void _wrap_graph_assign_raw_afdf3638045c4129(uintptr_t arg1, swig_type_111 arg2, swig_type_112 arg3);
+extern void _wrap_gradients_raw_afdf3638045c4129(uintptr_t arg1, swig_type_113 arg2, swig_type_114 arg3, swig_voidp arg4);
+extern void _wrap_apply_gradients_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_type_115 arg3);
+extern int _wrap_graph_get_dtype_raw_afdf3638045c4129(uintptr_t arg1, swig_type_116 arg2);
+extern swig_type_117 _wrap_graph_get_rank_raw_afdf3638045c4129(uintptr_t arg1, swig_type_118 arg2);
+extern swig_type_119 _wrap_graph_get_dim_raw_afdf3638045c4129(uintptr_t arg1, swig_type_120 arg2, swig_type_121 arg3);
 extern int _wrap_graph_check_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
 extern swig_intgo _wrap_CARDINALITY_INFINITE_raw_afdf3638045c4129(void);
 extern swig_intgo _wrap_CARDINALITY_UNKNOWN_raw_afdf3638045c4129(void);
 extern int _wrap_pipeline_create_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_pipeline_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_pipeline_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern void _wrap_pipeline_add_slices_raw_afdf3638045c4129(uintptr_t arg1, swig_type_117 arg2, int arg3, uintptr_t arg4);
-extern void _wrap_pipeline_add_tensor_raw_afdf3638045c4129(uintptr_t arg1, swig_type_118 arg2, int arg3, uintptr_t arg4);
-extern void _wrap_pipeline_add_idx_raw_afdf3638045c4129(uintptr_t arg1, swig_type_119 arg2, int arg3, swig_type_120 arg4);
-extern void _wrap_pipeline_declare_raw_afdf3638045c4129(uintptr_t arg1, swig_type_121 arg2, int arg3, int arg4, swig_type_122 arg5);
+extern void _wrap_pipeline_add_slices_raw_afdf3638045c4129(uintptr_t arg1, swig_type_122 arg2, int arg3, uintptr_t arg4);
+extern void _wrap_pipeline_add_tensor_raw_afdf3638045c4129(uintptr_t arg1, swig_type_123 arg2, int arg3, uintptr_t arg4);
+extern void _wrap_pipeline_add_idx_raw_afdf3638045c4129(uintptr_t arg1, swig_type_124 arg2, int arg3, swig_type_125 arg4);
+extern void _wrap_pipeline_declare_raw_afdf3638045c4129(uintptr_t arg1, swig_type_126 arg2, int arg3, int arg4, swig_type_127 arg5);
 extern void _wrap_pipeline_set_arrow_stream_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_pipeline_add_feed_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_pipeline_add_dataset_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_pipeline_set_cancel_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_begin_raw_afdf3638045c4129(uintptr_t arg1, swig_type_123 arg2, int arg3);
-extern void _wrap_pipeline_set_bool_raw_afdf3638045c4129(uintptr_t arg1, swig_type_124 arg2, _Bool arg3);
-extern void _wrap_pipeline_set_i64_raw_afdf3638045c4129(uintptr_t arg1, swig_type_125 arg2, swig_type_126 arg3);
-extern void _wrap_pipeline_set_f64_raw_afdf3638045c4129(uintptr_t arg1, swig_type_127 arg2, double arg3);
-extern void _wrap_pipeline_set_string_raw_afdf3638045c4129(uintptr_t arg1, swig_type_128 arg2, swig_type_129 arg3);
-extern void _wrap_pipeline_set_i64s_raw_afdf3638045c4129(uintptr_t arg1, swig_type_130 arg2, swig_type_131 arg3);
-extern void _wrap_pipeline_set_f64s_raw_afdf3638045c4129(uintptr_t arg1, swig_type_132 arg2, swig_type_133 arg3);
-extern void _wrap_pipeline_set_dataset_raw_afdf3638045c4129(uintptr_t arg1, swig_type_134 arg2, uintptr_t arg3);
+extern void _wrap_pipeline_begin_raw_afdf3638045c4129(uintptr_t arg1, swig_type_128 arg2, int arg3);
+extern void _wrap_pipeline_set_bool_raw_afdf3638045c4129(uintptr_t arg1, swig_type_129 arg2, _Bool arg3);
+extern void _wrap_pipeline_set_i64_raw_afdf3638045c4129(uintptr_t arg1, swig_type_130 arg2, swig_type_131 arg3);
+extern void _wrap_pipeline_set_f64_raw_afdf3638045c4129(uintptr_t arg1, swig_type_132 arg2, double arg3);
+extern void _wrap_pipeline_set_string_raw_afdf3638045c4129(uintptr_t arg1, swig_type_133 arg2, swig_type_134 arg3);
+extern void _wrap_pipeline_set_i64s_raw_afdf3638045c4129(uintptr_t arg1, swig_type_135 arg2, swig_type_136 arg3);
+extern void _wrap_pipeline_set_f64s_raw_afdf3638045c4129(uintptr_t arg1, swig_type_137 arg2, swig_type_138 arg3);
+extern void _wrap_pipeline_set_dataset_raw_afdf3638045c4129(uintptr_t arg1, swig_type_139 arg2, uintptr_t arg3);
 extern void _wrap_pipeline_end_raw_afdf3638045c4129(uintptr_t arg1);
-extern void _wrap_pipeline_set_state_raw_afdf3638045c4129(uintptr_t arg1, swig_type_135 arg2, uintptr_t arg3);
+extern void _wrap_pipeline_set_state_raw_afdf3638045c4129(uintptr_t arg1, swig_type_140 arg2, uintptr_t arg3);
 extern int _wrap_pipeline_build_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_dataset_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_dataset_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_136 _wrap_dataset_get_cardinality_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_137 _wrap_dataset_get_component_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_138 _wrap_dataset_get_component_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_139 arg2);
-extern int _wrap_dataset_get_component_role_raw_afdf3638045c4129(uintptr_t arg1, swig_type_140 arg2);
-extern swig_type_141 _wrap_dataset_get_spec_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_142 _wrap_dataset_get_lint_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_dataset_split_raw_afdf3638045c4129(uintptr_t arg1, swig_type_143 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_dataset_count_classes_raw_afdf3638045c4129(uintptr_t arg1, swig_type_144 arg2, swig_type_145 arg3, uintptr_t arg4, swig_type_146 arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_dataset_count_texts_raw_afdf3638045c4129(uintptr_t arg1, swig_type_147 arg2, swig_type_148 arg3, swig_type_149 arg4, swig_type_150 arg5, uintptr_t arg6, swig_voidp arg7, swig_voidp arg8, swig_voidp arg9);
-extern int _wrap_dataset_to_arrow_raw_afdf3638045c4129(uintptr_t arg1, swig_type_151 arg2, swig_type_152 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
-extern int _wrap_iterator_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_153 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_141 _wrap_dataset_get_cardinality_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_142 _wrap_dataset_get_component_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_143 _wrap_dataset_get_component_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_144 arg2);
+extern int _wrap_dataset_get_component_role_raw_afdf3638045c4129(uintptr_t arg1, swig_type_145 arg2);
+extern swig_type_146 _wrap_dataset_get_spec_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_147 _wrap_dataset_get_lint_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_dataset_split_raw_afdf3638045c4129(uintptr_t arg1, swig_type_148 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_dataset_count_classes_raw_afdf3638045c4129(uintptr_t arg1, swig_type_149 arg2, swig_type_150 arg3, uintptr_t arg4, swig_type_151 arg5, swig_voidp arg6, swig_voidp arg7);
+extern int _wrap_dataset_count_texts_raw_afdf3638045c4129(uintptr_t arg1, swig_type_152 arg2, swig_type_153 arg3, swig_type_154 arg4, swig_type_155 arg5, uintptr_t arg6, swig_voidp arg7, swig_voidp arg8, swig_voidp arg9);
+extern int _wrap_dataset_to_arrow_raw_afdf3638045c4129(uintptr_t arg1, swig_type_156 arg2, swig_type_157 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
+extern int _wrap_iterator_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_158 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_iterator_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_iterator_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_iterator_next_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern uintptr_t _wrap_iterator_get_component_raw_afdf3638045c4129(uintptr_t arg1, swig_type_154 arg2);
-extern int _wrap_iterator_restore_raw_afdf3638045c4129(uintptr_t arg1, swig_type_155 arg2, swig_voidp arg3);
-extern int _wrap_feed_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_156 arg2, swig_voidp arg3, swig_voidp arg4);
+extern uintptr_t _wrap_iterator_get_component_raw_afdf3638045c4129(uintptr_t arg1, swig_type_159 arg2);
+extern int _wrap_iterator_restore_raw_afdf3638045c4129(uintptr_t arg1, swig_type_160 arg2, swig_voidp arg3);
+extern int _wrap_feed_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_161 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_feed_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_feed_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_feed_declare_raw_afdf3638045c4129(uintptr_t arg1, swig_type_157 arg2, int arg3, int arg4, swig_type_158 arg5, swig_voidp arg6);
-extern int _wrap_feed_set_batch_size_raw_afdf3638045c4129(uintptr_t arg1, swig_type_159 arg2, swig_voidp arg3);
-extern int _wrap_feed_push_raw_afdf3638045c4129(uintptr_t arg1, swig_type_160 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_feed_declare_raw_afdf3638045c4129(uintptr_t arg1, swig_type_162 arg2, int arg3, int arg4, swig_type_163 arg5, swig_voidp arg6);
+extern int _wrap_feed_set_batch_size_raw_afdf3638045c4129(uintptr_t arg1, swig_type_164 arg2, swig_voidp arg3);
+extern int _wrap_feed_push_raw_afdf3638045c4129(uintptr_t arg1, swig_type_165 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_feed_finish_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_feed_fail_raw_afdf3638045c4129(uintptr_t arg1, int arg2, swig_type_161 arg3, swig_voidp arg4);
-extern swig_type_162 _wrap_feed_get_position_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_cluster_resolver_create_list_raw_afdf3638045c4129(swig_type_163 arg1, swig_type_164 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_cluster_resolver_create_tf_config_raw_afdf3638045c4129(swig_type_165 arg1, swig_voidp arg2, swig_voidp arg3);
-extern int _wrap_cluster_resolver_create_from_environment_raw_afdf3638045c4129(swig_type_166 arg1, swig_voidp arg2, swig_voidp arg3);
-extern int _wrap_cluster_resolver_create_tpu_raw_afdf3638045c4129(swig_type_167 arg1, swig_type_168 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_feed_fail_raw_afdf3638045c4129(uintptr_t arg1, int arg2, swig_type_166 arg3, swig_voidp arg4);
+extern swig_type_167 _wrap_feed_get_position_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_cluster_resolver_create_list_raw_afdf3638045c4129(swig_type_168 arg1, swig_type_169 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_cluster_resolver_create_tf_config_raw_afdf3638045c4129(swig_type_170 arg1, swig_voidp arg2, swig_voidp arg3);
+extern int _wrap_cluster_resolver_create_from_environment_raw_afdf3638045c4129(swig_type_171 arg1, swig_voidp arg2, swig_voidp arg3);
+extern int _wrap_cluster_resolver_create_tpu_raw_afdf3638045c4129(swig_type_172 arg1, swig_type_173 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_cluster_resolver_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_cluster_resolver_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_169 _wrap_cluster_resolver_get_worker_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_170 _wrap_cluster_resolver_get_worker_index_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_171 _wrap_cluster_resolver_get_address_raw_afdf3638045c4129(uintptr_t arg1, swig_type_172 arg2);
-extern swig_type_173 _wrap_cluster_resolver_get_json_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_174 _wrap_cluster_resolver_get_worker_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_175 _wrap_cluster_resolver_get_worker_index_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_176 _wrap_cluster_resolver_get_address_raw_afdf3638045c4129(uintptr_t arg1, swig_type_177 arg2);
+extern swig_type_178 _wrap_cluster_resolver_get_json_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_cluster_resolver_connect_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern int _wrap_cluster_resolver_initialize_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_cluster_resolver_get_context_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_strategy_create_one_device_raw_afdf3638045c4129(uintptr_t arg1, swig_type_174 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_strategy_create_auto_raw_afdf3638045c4129(uintptr_t arg1, swig_type_175 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_strategy_create_one_device_raw_afdf3638045c4129(uintptr_t arg1, swig_type_179 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_strategy_create_auto_raw_afdf3638045c4129(uintptr_t arg1, swig_type_180 arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_strategy_create_multi_worker_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_strategy_create_multi_worker_from_environment_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_strategy_create_multi_worker_from_resolver_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
 extern int _wrap_strategy_create_tpu_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_strategy_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_strategy_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_176 _wrap_strategy_get_replica_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_177 _wrap_strategy_get_worker_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_178 _wrap_strategy_get_worker_index_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_179 _wrap_strategy_get_input_pipeline_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_180 _wrap_strategy_get_input_pipeline_id_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_181 _wrap_strategy_get_per_replica_batch_size_raw_afdf3638045c4129(uintptr_t arg1, swig_type_182 arg2);
-extern swig_type_183 _wrap_strategy_get_device_raw_afdf3638045c4129(uintptr_t arg1, swig_type_184 arg2);
+extern swig_type_181 _wrap_strategy_get_replica_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_182 _wrap_strategy_get_worker_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_183 _wrap_strategy_get_worker_index_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_184 _wrap_strategy_get_input_pipeline_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_185 _wrap_strategy_get_input_pipeline_id_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_186 _wrap_strategy_get_per_replica_batch_size_raw_afdf3638045c4129(uintptr_t arg1, swig_type_187 arg2);
+extern swig_type_188 _wrap_strategy_get_device_raw_afdf3638045c4129(uintptr_t arg1, swig_type_189 arg2);
 extern uintptr_t _wrap_strategy_get_context_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_summary_writer_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_185 arg2, swig_type_186 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_summary_writer_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_190 arg2, swig_type_191 arg3, swig_voidp arg4, swig_voidp arg5);
 extern void _wrap_summary_writer_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_summary_writer_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_187 _wrap_summary_writer_get_folder_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_192 _wrap_summary_writer_get_folder_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_summary_writer_flush_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_summary_writer_add_scalar_raw_afdf3638045c4129(uintptr_t arg1, swig_type_188 arg2, double arg3, swig_type_189 arg4, swig_voidp arg5);
-extern int _wrap_summary_writer_add_histogram_raw_afdf3638045c4129(uintptr_t arg1, swig_type_190 arg2, uintptr_t arg3, swig_type_191 arg4, swig_voidp arg5);
-extern int _wrap_summary_writer_add_image_raw_afdf3638045c4129(uintptr_t arg1, swig_type_192 arg2, uintptr_t arg3, swig_type_193 arg4, swig_type_194 arg5, swig_voidp arg6);
-extern int _wrap_summary_writer_add_text_raw_afdf3638045c4129(uintptr_t arg1, swig_type_195 arg2, swig_type_196 arg3, swig_type_197 arg4, swig_voidp arg5);
-extern int _wrap_summary_writer_add_pr_curve_raw_afdf3638045c4129(uintptr_t arg1, swig_type_198 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_199 arg6, swig_type_200 arg7, swig_voidp arg8);
-extern int _wrap_summary_writer_add_embedding_raw_afdf3638045c4129(uintptr_t arg1, swig_type_201 arg2, uintptr_t arg3, swig_type_202 arg4, swig_voidp arg5);
-extern int _wrap_summary_writer_add_hyperparameters_raw_afdf3638045c4129(uintptr_t arg1, swig_type_203 arg2, swig_type_204 arg3, swig_voidp arg4);
+extern int _wrap_summary_writer_add_scalar_raw_afdf3638045c4129(uintptr_t arg1, swig_type_193 arg2, double arg3, swig_type_194 arg4, swig_voidp arg5);
+extern int _wrap_summary_writer_add_histogram_raw_afdf3638045c4129(uintptr_t arg1, swig_type_195 arg2, uintptr_t arg3, swig_type_196 arg4, swig_voidp arg5);
+extern int _wrap_summary_writer_add_image_raw_afdf3638045c4129(uintptr_t arg1, swig_type_197 arg2, uintptr_t arg3, swig_type_198 arg4, swig_type_199 arg5, swig_voidp arg6);
+extern int _wrap_summary_writer_add_text_raw_afdf3638045c4129(uintptr_t arg1, swig_type_200 arg2, swig_type_201 arg3, swig_type_202 arg4, swig_voidp arg5);
+extern int _wrap_summary_writer_add_pr_curve_raw_afdf3638045c4129(uintptr_t arg1, swig_type_203 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_204 arg6, swig_type_205 arg7, swig_voidp arg8);
+extern int _wrap_summary_writer_add_embedding_raw_afdf3638045c4129(uintptr_t arg1, swig_type_206 arg2, uintptr_t arg3, swig_type_207 arg4, swig_voidp arg5);
+extern int _wrap_summary_writer_add_hyperparameters_raw_afdf3638045c4129(uintptr_t arg1, swig_type_208 arg2, swig_type_209 arg3, swig_voidp arg4);
 extern swig_intgo _wrap_HOOK_STOP_raw_afdf3638045c4129(void);
 extern int _wrap_hooks_create_raw_afdf3638045c4129(swig_voidp arg1, swig_voidp arg2);
 extern void _wrap_hooks_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_hooks_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_hooks_add_progress_raw_afdf3638045c4129(uintptr_t arg1, int arg2, swig_voidp arg3);
-extern int _wrap_hooks_add_metrics_file_raw_afdf3638045c4129(uintptr_t arg1, swig_type_205 arg2, int arg3, swig_type_206 arg4, swig_voidp arg5);
+extern int _wrap_hooks_add_metrics_file_raw_afdf3638045c4129(uintptr_t arg1, swig_type_210 arg2, int arg3, swig_type_211 arg4, swig_voidp arg5);
 extern int _wrap_prometheus_create_raw_afdf3638045c4129(swig_voidp arg1, swig_voidp arg2);
 extern void _wrap_prometheus_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_prometheus_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_hooks_add_prometheus_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_207 arg3, swig_voidp arg4);
+extern int _wrap_hooks_add_prometheus_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_212 arg3, swig_voidp arg4);
 extern int _wrap_prometheus_read_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern int _wrap_hook_event_get_kind_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_208 _wrap_hook_event_get_step_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_209 _wrap_hook_event_get_epoch_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_213 _wrap_hook_event_get_step_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_214 _wrap_hook_event_get_epoch_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_hook_event_get_loss_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_hook_event_get_examples_per_second_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_hook_event_get_remaining_seconds_raw_afdf3638045c4129(uintptr_t arg1);
-extern double _wrap_hook_event_get_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_210 arg2);
-extern swig_type_211 _wrap_hook_event_get_checkpoint_raw_afdf3638045c4129(uintptr_t arg1);
+extern double _wrap_hook_event_get_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_215 arg2);
+extern swig_type_216 _wrap_hook_event_get_checkpoint_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_hook_event_get_summary_writer_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_estimator_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_estimator_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_estimator_train_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_estimator_initialize_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_212 arg3, uintptr_t arg4, swig_voidp arg5);
-extern int _wrap_estimator_evaluate_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_213 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_initialize_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_217 arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_estimator_evaluate_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_218 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern int _wrap_estimator_set_evaluation_strategy_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern int _wrap_estimator_train_and_evaluate_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_214 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
-extern swig_type_215 _wrap_estimator_get_params_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_216 _wrap_estimator_get_input_pipeline_count_raw_afdf3638045c4129(uintptr_t arg1, int arg2);
-extern swig_type_217 _wrap_estimator_get_input_pipeline_id_raw_afdf3638045c4129(uintptr_t arg1, int arg2);
-extern int _wrap_estimator_save_raw_afdf3638045c4129(uintptr_t arg1, swig_type_218 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_219 _wrap_estimator_get_global_step_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_220 _wrap_estimator_get_variable_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_221 _wrap_estimator_get_variable_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_222 arg2);
-extern swig_type_223 _wrap_estimator_get_trainable_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_224 _wrap_estimator_get_trainable_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_225 arg2);
-extern int _wrap_estimator_read_variable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_226 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_write_variable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_227 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_gradient_raw_afdf3638045c4129(uintptr_t arg1, swig_type_228 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_output_raw_afdf3638045c4129(uintptr_t arg1, swig_type_229 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_set_trainable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_230 arg2, _Bool arg3, swig_voidp arg4);
+extern int _wrap_estimator_train_and_evaluate_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_219 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
+extern swig_type_220 _wrap_estimator_get_params_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_221 _wrap_estimator_get_input_pipeline_count_raw_afdf3638045c4129(uintptr_t arg1, int arg2);
+extern swig_type_222 _wrap_estimator_get_input_pipeline_id_raw_afdf3638045c4129(uintptr_t arg1, int arg2);
+extern int _wrap_estimator_save_raw_afdf3638045c4129(uintptr_t arg1, swig_type_223 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_224 _wrap_estimator_get_global_step_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_225 _wrap_estimator_get_variable_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_226 _wrap_estimator_get_variable_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_227 arg2);
+extern swig_type_228 _wrap_estimator_get_trainable_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_229 _wrap_estimator_get_trainable_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_230 arg2);
+extern int _wrap_estimator_read_variable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_231 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_write_variable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_232 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_gradient_raw_afdf3638045c4129(uintptr_t arg1, swig_type_233 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_output_raw_afdf3638045c4129(uintptr_t arg1, swig_type_234 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_set_trainable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_235 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_strategy_distribute_dataset_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern uintptr_t _wrap_iterator_get_piece_raw_afdf3638045c4129(uintptr_t arg1, swig_type_231 arg2, swig_type_232 arg3);
+extern uintptr_t _wrap_iterator_get_piece_raw_afdf3638045c4129(uintptr_t arg1, swig_type_236 arg2, swig_type_237 arg3);
 extern int _wrap_session_open_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
 extern void _wrap_session_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_session_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_session_run_raw_afdf3638045c4129(uintptr_t arg1, swig_type_233 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_session_set_scalar_raw_afdf3638045c4129(uintptr_t arg1, swig_type_234 arg2, double arg3, swig_voidp arg4);
+extern int _wrap_session_run_raw_afdf3638045c4129(uintptr_t arg1, swig_type_238 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_session_set_scalar_raw_afdf3638045c4129(uintptr_t arg1, swig_type_239 arg2, double arg3, swig_voidp arg4);
 extern int _wrap_session_close_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_result_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_result_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_result_get_reason_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_235 _wrap_result_get_step_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_236 _wrap_result_get_examples_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_240 _wrap_result_get_step_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_241 _wrap_result_get_examples_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_result_get_seconds_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_result_get_input_wait_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_237 _wrap_result_get_input_report_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_238 _wrap_result_get_step_report_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_242 _wrap_result_get_input_report_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_243 _wrap_result_get_step_report_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_result_get_loss_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_239 _wrap_result_get_metric_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_240 _wrap_result_get_metric_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_241 arg2);
-extern double _wrap_result_get_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_242 arg2);
-extern int _wrap_result_read_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_243 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_predictor_open_raw_afdf3638045c4129(uintptr_t arg1, swig_type_244 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_244 _wrap_result_get_metric_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_245 _wrap_result_get_metric_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_246 arg2);
+extern double _wrap_result_get_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_247 arg2);
+extern int _wrap_result_read_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_248 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_predictor_open_raw_afdf3638045c4129(uintptr_t arg1, swig_type_249 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern int _wrap_predictor_from_estimator_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_predictor_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_predictor_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_predictor_reload_raw_afdf3638045c4129(uintptr_t arg1, swig_type_245 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_246 _wrap_predictor_get_step_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_247 _wrap_predictor_get_signature_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_predictor_reload_raw_afdf3638045c4129(uintptr_t arg1, swig_type_250 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_251 _wrap_predictor_get_step_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_252 _wrap_predictor_get_signature_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_predictor_run_all_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
 extern int _wrap_prediction_stream_open_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_prediction_stream_next_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
@@ -628,44 +634,44 @@ extern void _wrap_prediction_stream_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_prediction_stream_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_batch_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_batch_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_248 _wrap_batch_get_first_row_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_249 _wrap_batch_get_row_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_250 _wrap_batch_get_output_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_251 _wrap_batch_get_output_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_252 arg2);
-extern uintptr_t _wrap_batch_get_output_raw_afdf3638045c4129(uintptr_t arg1, swig_type_253 arg2);
-extern int _wrap_record_writer_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_254 arg2, swig_type_255 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_type_253 _wrap_batch_get_first_row_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_254 _wrap_batch_get_row_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_255 _wrap_batch_get_output_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_256 _wrap_batch_get_output_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_257 arg2);
+extern uintptr_t _wrap_batch_get_output_raw_afdf3638045c4129(uintptr_t arg1, swig_type_258 arg2);
+extern int _wrap_record_writer_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_259 arg2, swig_type_260 arg3, swig_voidp arg4, swig_voidp arg5);
 extern void _wrap_record_writer_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_record_writer_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_record_writer_write_raw_afdf3638045c4129(uintptr_t arg1, swig_type_256 arg2, swig_voidp arg3);
-extern int _wrap_record_writer_add_feature_raw_afdf3638045c4129(uintptr_t arg1, swig_type_257 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_record_writer_write_raw_afdf3638045c4129(uintptr_t arg1, swig_type_261 arg2, swig_voidp arg3);
+extern int _wrap_record_writer_add_feature_raw_afdf3638045c4129(uintptr_t arg1, swig_type_262 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_record_writer_write_example_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_record_writer_add_feature_list_raw_afdf3638045c4129(uintptr_t arg1, swig_type_258 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_record_writer_add_feature_list_raw_afdf3638045c4129(uintptr_t arg1, swig_type_263 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
 extern int _wrap_record_writer_write_sequence_example_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
 extern int _wrap_record_writer_close_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_session_run_step_function_raw_afdf3638045c4129(uintptr_t arg1, swig_type_259 arg2, swig_type_260 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_session_run_step_function_raw_afdf3638045c4129(uintptr_t arg1, swig_type_264 arg2, swig_type_265 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
 extern void _wrap_replica_values_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_replica_values_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_261 _wrap_replica_values_get_replica_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_262 _wrap_replica_values_get_output_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_263 _wrap_replica_values_get_output_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_264 arg2);
-extern uintptr_t _wrap_replica_values_get_local_raw_afdf3638045c4129(uintptr_t arg1, swig_type_265 arg2, swig_type_266 arg3);
+extern swig_type_266 _wrap_replica_values_get_replica_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_267 _wrap_replica_values_get_output_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_268 _wrap_replica_values_get_output_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_269 arg2);
+extern uintptr_t _wrap_replica_values_get_local_raw_afdf3638045c4129(uintptr_t arg1, swig_type_270 arg2, swig_type_271 arg3);
 extern swig_intgo _wrap_ACROSS_REPLICAS_raw_afdf3638045c4129(void);
-extern int _wrap_replica_values_gather_raw_afdf3638045c4129(uintptr_t arg1, swig_type_267 arg2, swig_type_268 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_replica_values_reduce_raw_afdf3638045c4129(uintptr_t arg1, swig_type_269 arg2, int arg3, swig_type_270 arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_271 _wrap_callback_take_released_raw_afdf3638045c4129(swig_type_272 arg1);
-extern int _wrap_estimator_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_273 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_estimator_add_step_function_raw_afdf3638045c4129(uintptr_t arg1, swig_type_274 arg2, int arg3, swig_type_275 arg4, uintptr_t arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_afdf3638045c4129(uintptr_t arg1, swig_type_276 arg2, swig_type_277 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_afdf3638045c4129(uintptr_t arg1, swig_type_278 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_279 arg2, swig_type_280 arg3);
-extern void _wrap_pipeline_filter_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_281 arg2);
-extern void _wrap_pipeline_set_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_282 arg2);
-extern void _wrap_graph_name_classes_raw_afdf3638045c4129(uintptr_t arg1, swig_type_283 arg2, swig_type_284 arg3, swig_type_285 arg4);
-extern int _wrap_strategy_create_central_storage_raw_afdf3638045c4129(uintptr_t arg1, swig_type_286 arg2, swig_type_287 arg3, swig_type_288 arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_strategy_create_mirrored_raw_afdf3638045c4129(uintptr_t arg1, swig_type_289 arg2, swig_type_290 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_tensor_take_memory_raw_afdf3638045c4129(swig_type_291 arg1, int arg2, swig_type_292 arg3, swig_type_293 arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_294 _wrap_memory_take_returned_raw_afdf3638045c4129(void);
-extern int _wrap_predictor_run_raw_afdf3638045c4129(uintptr_t arg1, swig_type_295 arg2, swig_type_296 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_replica_values_gather_raw_afdf3638045c4129(uintptr_t arg1, swig_type_272 arg2, swig_type_273 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_replica_values_reduce_raw_afdf3638045c4129(uintptr_t arg1, swig_type_274 arg2, int arg3, swig_type_275 arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_276 _wrap_callback_take_released_raw_afdf3638045c4129(swig_type_277 arg1);
+extern int _wrap_estimator_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_278 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_add_step_function_raw_afdf3638045c4129(uintptr_t arg1, swig_type_279 arg2, int arg3, swig_type_280 arg4, uintptr_t arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_afdf3638045c4129(uintptr_t arg1, swig_type_281 arg2, swig_type_282 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_afdf3638045c4129(uintptr_t arg1, swig_type_283 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_284 arg2, swig_type_285 arg3);
+extern void _wrap_pipeline_filter_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_286 arg2);
+extern void _wrap_pipeline_set_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_287 arg2);
+extern void _wrap_graph_name_classes_raw_afdf3638045c4129(uintptr_t arg1, swig_type_288 arg2, swig_type_289 arg3, swig_type_290 arg4);
+extern int _wrap_strategy_create_central_storage_raw_afdf3638045c4129(uintptr_t arg1, swig_type_291 arg2, swig_type_292 arg3, swig_type_293 arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_strategy_create_mirrored_raw_afdf3638045c4129(uintptr_t arg1, swig_type_294 arg2, swig_type_295 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_tensor_take_memory_raw_afdf3638045c4129(swig_type_296 arg1, int arg2, swig_type_297 arg3, swig_type_298 arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_299 _wrap_memory_take_returned_raw_afdf3638045c4129(void);
+extern int _wrap_predictor_run_raw_afdf3638045c4129(uintptr_t arg1, swig_type_300 arg2, swig_type_301 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern uintptr_t _wrap_pipeline_set_map_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_predicate_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_scan_raw_afdf3638045c4129(uintptr_t arg1);
@@ -676,27 +682,27 @@ extern int _wrap_serve_map_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, 
 extern void _wrap_call_queue_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_call_queue_take_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_call_get_cancel_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_297 _wrap_element_call_get_state_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_298 _wrap_element_call_get_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern uintptr_t _wrap_element_call_get_tensor_raw_afdf3638045c4129(uintptr_t arg1, swig_type_299 arg2);
-extern swig_type_300 _wrap_element_call_get_pass_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_301 _wrap_element_call_get_index_raw_afdf3638045c4129(uintptr_t arg1);
-extern void _wrap_element_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_302 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
-extern uintptr_t _wrap_context_add_file_system_raw_afdf3638045c4129(uintptr_t arg1, swig_type_303 arg2, _Bool arg3, swig_voidp arg4);
+extern swig_type_302 _wrap_element_call_get_state_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_303 _wrap_element_call_get_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern uintptr_t _wrap_element_call_get_tensor_raw_afdf3638045c4129(uintptr_t arg1, swig_type_304 arg2);
+extern swig_type_305 _wrap_element_call_get_pass_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_306 _wrap_element_call_get_index_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_element_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_307 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
+extern uintptr_t _wrap_context_add_file_system_raw_afdf3638045c4129(uintptr_t arg1, swig_type_308 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_file_call_get_kind_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_304 _wrap_file_call_get_path_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_305 _wrap_file_call_get_file_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_306 _wrap_file_call_get_offset_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_307 _wrap_file_call_get_size_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_309 _wrap_file_call_get_path_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_310 _wrap_file_call_get_file_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_311 _wrap_file_call_get_offset_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_312 _wrap_file_call_get_size_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_file_call_get_target_raw_afdf3638045c4129(uintptr_t arg1);
-extern void _wrap_file_call_add_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_308 arg2);
-extern void _wrap_file_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_309 arg3, swig_type_310 arg4, swig_type_311 arg5, int arg6, uintptr_t arg7);
-extern swig_type_312 _wrap_context_stop_profile_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_313 _wrap_estimator_estimate_memory_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_314 arg3, swig_voidp arg4);
-extern swig_type_315 _wrap_estimator_find_batch_size_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_316 arg3, swig_voidp arg4);
-extern swig_type_317 _wrap_iterator_save_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_318 _wrap_iterator_get_report_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_319 _wrap_predictor_describe_plan_raw_afdf3638045c4129(uintptr_t arg1, swig_type_320 arg2, swig_type_321 arg3, uintptr_t arg4, swig_voidp arg5);
+extern void _wrap_file_call_add_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_313 arg2);
+extern void _wrap_file_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_314 arg3, swig_type_315 arg4, swig_type_316 arg5, int arg6, uintptr_t arg7);
+extern swig_type_317 _wrap_context_stop_profile_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_318 _wrap_estimator_estimate_memory_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_319 arg3, swig_voidp arg4);
+extern swig_type_320 _wrap_estimator_find_batch_size_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_321 arg3, swig_voidp arg4);
+extern swig_type_322 _wrap_iterator_save_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_323 _wrap_iterator_get_report_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_324 _wrap_predictor_describe_plan_raw_afdf3638045c4129(uintptr_t arg1, swig_type_325 arg2, swig_type_326 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -1712,11 +1718,31 @@ func Graph_set_initial_value(arg1 uintptr, arg2 string, arg3 uintptr) {
 	}
 }
 
+func Graph_add_saved_model(arg1 uintptr, arg2 string, arg3 string, arg4 int64, arg5 string) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (int64)(C._wrap_graph_add_saved_model_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_2)), C.swig_type_109(_swig_i_3), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_4))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	return swig_r
+}
+
 func Graph_assign(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_assign_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_106(_swig_i_1), C.swig_type_107(_swig_i_2))
+	C._wrap_graph_assign_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_111(_swig_i_1), C.swig_type_112(_swig_i_2))
 }
 
 func Gradients(arg1 uintptr, arg2 int64, arg3 []int64, arg4 *int64) {
@@ -1724,7 +1750,7 @@ func Gradients(arg1 uintptr, arg2 int64, arg3 []int64, arg4 *int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_gradients_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_108(_swig_i_1), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	C._wrap_gradients_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_113(_swig_i_1), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1734,7 +1760,7 @@ func Apply_gradients(arg1 uintptr, arg2 *int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_apply_gradients_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_apply_gradients_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1744,7 +1770,7 @@ func Graph_get_dtype(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_graph_get_dtype_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_111(_swig_i_1)))
+	swig_r = (int32)(C._wrap_graph_get_dtype_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_116(_swig_i_1)))
 	return swig_r
 }
 
@@ -1752,7 +1778,7 @@ func Graph_get_rank(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_rank_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_113(_swig_i_1)))
+	swig_r = (int64)(C._wrap_graph_get_rank_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_118(_swig_i_1)))
 	return swig_r
 }
 
@@ -1761,7 +1787,7 @@ func Graph_get_dim(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_get_dim_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_115(_swig_i_1), C.swig_type_116(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_get_dim_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_120(_swig_i_1), C.swig_type_121(_swig_i_2)))
 	return swig_r
 }
 
@@ -1817,7 +1843,7 @@ func Pipeline_add_slices(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_slices_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	C._wrap_pipeline_add_slices_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1828,7 +1854,7 @@ func Pipeline_add_tensor(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	C._wrap_pipeline_add_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1839,7 +1865,7 @@ func Pipeline_add_idx(arg1 uintptr, arg2 string, arg3 int32, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_idx_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_pipeline_add_idx_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1854,7 +1880,7 @@ func Pipeline_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_pipeline_declare_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_pipeline_declare_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1891,7 +1917,7 @@ func Pipeline_begin(arg1 uintptr, arg2 string, arg3 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_begin_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
+	C._wrap_pipeline_begin_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1901,7 +1927,7 @@ func Pipeline_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_bool_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_pipeline_set_bool_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1911,7 +1937,7 @@ func Pipeline_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_i64_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_1)), C.swig_type_126(_swig_i_2))
+	C._wrap_pipeline_set_i64_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_1)), C.swig_type_131(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1921,7 +1947,7 @@ func Pipeline_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_f64_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_pipeline_set_f64_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1931,7 +1957,7 @@ func Pipeline_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_string_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_string_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1944,7 +1970,7 @@ func Pipeline_set_i64s(arg1 uintptr, arg2 string, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_i64s_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_i64s_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1957,7 +1983,7 @@ func Pipeline_set_f64s(arg1 uintptr, arg2 string, arg3 []float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_f64s_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_f64s_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1970,7 +1996,7 @@ func Pipeline_set_dataset(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_dataset_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_pipeline_set_dataset_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1985,7 +2011,7 @@ func Pipeline_set_state(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_state_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_pipeline_set_state_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2028,7 +2054,7 @@ func Dataset_get_component_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dataset_get_component_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_139(_swig_i_1))
+	swig_r_p := C._wrap_dataset_get_component_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_144(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2039,7 +2065,7 @@ func Dataset_get_component_role(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_140(_swig_i_1)))
+	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_145(_swig_i_1)))
 	return swig_r
 }
 
@@ -2070,7 +2096,7 @@ func Dataset_split(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_dataset_split_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_143(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_dataset_split_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_148(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	return swig_r
 }
 
@@ -2083,7 +2109,7 @@ func Dataset_count_classes(arg1 uintptr, arg2 string, arg3 int64, arg4 uintptr, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int32)(C._wrap_dataset_count_classes_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_1)), C.swig_type_145(_swig_i_2), C.uintptr_t(_swig_i_3), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
+	swig_r = (int32)(C._wrap_dataset_count_classes_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_1)), C.swig_type_150(_swig_i_2), C.uintptr_t(_swig_i_3), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2104,7 +2130,7 @@ func Dataset_count_texts(arg1 uintptr, arg2 string, arg3 int64, arg4 int64, arg5
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int32)(C._wrap_dataset_count_texts_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_1)), C.swig_type_148(_swig_i_2), C.swig_type_149(_swig_i_3), C.swig_type_150(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	swig_r = (int32)(C._wrap_dataset_count_texts_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_1)), C.swig_type_153(_swig_i_2), C.swig_type_154(_swig_i_3), C.swig_type_155(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2119,7 +2145,7 @@ func Dataset_to_arrow(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr, arg5 u
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_dataset_to_arrow_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_151(_swig_i_1), C.swig_type_152(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_dataset_to_arrow_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_156(_swig_i_1), C.swig_type_157(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2129,7 +2155,7 @@ func Iterator_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_iterator_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_153(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_iterator_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_158(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2157,7 +2183,7 @@ func Iterator_get_component(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_154(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1)))
 	return swig_r
 }
 
@@ -2166,7 +2192,7 @@ func Iterator_restore(arg1 uintptr, arg2 string, arg3 *uintptr) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_iterator_restore_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_iterator_restore_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2179,7 +2205,7 @@ func Feed_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_156(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_161(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2201,7 +2227,7 @@ func Feed_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_feed_declare_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_feed_declare_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2216,7 +2242,7 @@ func Feed_set_batch_size(arg1 uintptr, arg2 int64, arg3 *uintptr) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_feed_set_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_feed_set_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_164(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -2226,7 +2252,7 @@ func Feed_push(arg1 uintptr, arg2 []uintptr, arg3 uintptr, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_push_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_push_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2247,7 +2273,7 @@ func Feed_fail(arg1 uintptr, arg2 int32, arg3 string, arg4 *uintptr) (_swig_ret 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_fail_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_fail_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2267,7 +2293,7 @@ func Cluster_resolver_create_list(arg1 string, arg2 int64, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_cluster_resolver_create_list_raw_afdf3638045c4129(*(*C.swig_type_163)(unsafe.Pointer(&_swig_i_0)), C.swig_type_164(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_cluster_resolver_create_list_raw_afdf3638045c4129(*(*C.swig_type_168)(unsafe.Pointer(&_swig_i_0)), C.swig_type_169(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2279,7 +2305,7 @@ func Cluster_resolver_create_tf_config(arg1 string, arg2 *uintptr, arg3 *uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_cluster_resolver_create_tf_config_raw_afdf3638045c4129(*(*C.swig_type_165)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_cluster_resolver_create_tf_config_raw_afdf3638045c4129(*(*C.swig_type_170)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2291,7 +2317,7 @@ func Cluster_resolver_create_from_environment(arg1 string, arg2 *uintptr, arg3 *
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_cluster_resolver_create_from_environment_raw_afdf3638045c4129(*(*C.swig_type_166)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_cluster_resolver_create_from_environment_raw_afdf3638045c4129(*(*C.swig_type_171)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2304,7 +2330,7 @@ func Cluster_resolver_create_tpu(arg1 string, arg2 string, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_cluster_resolver_create_tpu_raw_afdf3638045c4129(*(*C.swig_type_167)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_cluster_resolver_create_tpu_raw_afdf3638045c4129(*(*C.swig_type_172)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2342,7 +2368,7 @@ func Cluster_resolver_get_address(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_cluster_resolver_get_address_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_172(_swig_i_1))
+	swig_r_p := C._wrap_cluster_resolver_get_address_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_177(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2390,7 +2416,7 @@ func Strategy_create_one_device(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2403,7 +2429,7 @@ func Strategy_create_auto(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_strategy_create_auto_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_175(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_strategy_create_auto_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_180(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2496,7 +2522,7 @@ func Strategy_get_per_replica_batch_size(arg1 uintptr, arg2 int64) (_swig_ret in
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_strategy_get_per_replica_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_182(_swig_i_1)))
+	swig_r = (int64)(C._wrap_strategy_get_per_replica_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_187(_swig_i_1)))
 	return swig_r
 }
 
@@ -2504,7 +2530,7 @@ func Strategy_get_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_strategy_get_device_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_184(_swig_i_1))
+	swig_r_p := C._wrap_strategy_get_device_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_189(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2525,7 +2551,7 @@ func Summary_writer_create(arg1 uintptr, arg2 string, arg3 int64, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_summary_writer_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_1)), C.swig_type_186(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_summary_writer_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)), C.swig_type_191(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2567,7 +2593,7 @@ func Summary_writer_add_scalar(arg1 uintptr, arg2 string, arg3 float64, arg4 int
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_summary_writer_add_scalar_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_type_189(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_summary_writer_add_scalar_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_type_194(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2581,7 +2607,7 @@ func Summary_writer_add_histogram(arg1 uintptr, arg2 string, arg3 uintptr, arg4 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_summary_writer_add_histogram_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_type_191(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_summary_writer_add_histogram_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_type_196(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2596,7 +2622,7 @@ func Summary_writer_add_image(arg1 uintptr, arg2 string, arg3 uintptr, arg4 int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_summary_writer_add_image_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_type_193(_swig_i_3), C.swig_type_194(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_summary_writer_add_image_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_type_198(_swig_i_3), C.swig_type_199(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2610,7 +2636,7 @@ func Summary_writer_add_text(arg1 uintptr, arg2 string, arg3 string, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_summary_writer_add_text_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_2)), C.swig_type_197(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_summary_writer_add_text_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_2)), C.swig_type_202(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2630,7 +2656,7 @@ func Summary_writer_add_pr_curve(arg1 uintptr, arg2 string, arg3 uintptr, arg4 u
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	swig_r = (int32)(C._wrap_summary_writer_add_pr_curve_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_199(_swig_i_5), C.swig_type_200(_swig_i_6), C.swig_voidp(_swig_i_7)))
+	swig_r = (int32)(C._wrap_summary_writer_add_pr_curve_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_204(_swig_i_5), C.swig_type_205(_swig_i_6), C.swig_voidp(_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2644,7 +2670,7 @@ func Summary_writer_add_embedding(arg1 uintptr, arg2 string, arg3 uintptr, arg4 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_summary_writer_add_embedding_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_summary_writer_add_embedding_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2660,7 +2686,7 @@ func Summary_writer_add_hyperparameters(arg1 uintptr, arg2 string, arg3 string, 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_summary_writer_add_hyperparameters_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_summary_writer_add_hyperparameters_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2727,7 +2753,7 @@ func Hooks_add_metrics_file(arg1 uintptr, arg2 string, arg3 int32, arg4 int64, a
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_hooks_add_metrics_file_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_206(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_hooks_add_metrics_file_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_211(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2758,7 +2784,7 @@ func Hooks_add_prometheus(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uintptr)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_prometheus_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_207(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_prometheus_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_212(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2817,7 +2843,7 @@ func Hook_event_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2877,7 +2903,7 @@ func Estimator_initialize(arg1 uintptr, arg2 uintptr, arg3 string, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_estimator_initialize_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_estimator_initialize_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2892,7 +2918,7 @@ func Estimator_evaluate(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 uintptr, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_evaluate_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_213(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_evaluate_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_218(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2916,7 +2942,7 @@ func Estimator_train_and_evaluate(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_214(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_219(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
 	return swig_r
 }
 
@@ -2952,7 +2978,7 @@ func Estimator_save(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_save_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_save_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2977,7 +3003,7 @@ func Estimator_get_variable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_variable_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_222(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_variable_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_227(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2995,7 +3021,7 @@ func Estimator_get_trainable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_trainable_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_225(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_trainable_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_230(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3008,7 +3034,7 @@ func Estimator_read_variable(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_variable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_variable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3021,7 +3047,7 @@ func Estimator_write_variable(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_write_variable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_write_variable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3034,7 +3060,7 @@ func Estimator_read_gradient(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3047,7 +3073,7 @@ func Estimator_read_output(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uintp
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_output_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_output_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3060,7 +3086,7 @@ func Estimator_set_trainable(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3082,7 +3108,7 @@ func Iterator_get_piece(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_iterator_get_piece_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_231(_swig_i_1), C.swig_type_232(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_iterator_get_piece_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_236(_swig_i_1), C.swig_type_237(_swig_i_2)))
 	return swig_r
 }
 
@@ -3115,7 +3141,7 @@ func Session_run(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_run_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_233(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_run_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_238(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3125,7 +3151,7 @@ func Session_set_scalar(arg1 uintptr, arg2 string, arg3 float64, arg4 *uintptr) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_set_scalar_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_set_scalar_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3224,7 +3250,7 @@ func Result_get_metric_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_result_get_metric_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_241(_swig_i_1))
+	swig_r_p := C._wrap_result_get_metric_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_246(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3235,7 +3261,7 @@ func Result_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_result_get_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_242)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_result_get_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3248,7 +3274,7 @@ func Result_read_metric(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uintptr)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_result_read_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_result_read_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3263,7 +3289,7 @@ func Predictor_open(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_open_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_open_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3296,7 +3322,7 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_reload_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_reload_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3405,7 +3431,7 @@ func Batch_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_batch_get_output_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_252(_swig_i_1))
+	swig_r_p := C._wrap_batch_get_output_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_257(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3416,7 +3442,7 @@ func Batch_get_output(arg1 uintptr, arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_batch_get_output_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_batch_get_output_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3430,7 +3456,7 @@ func Record_writer_create(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_259)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3455,7 +3481,7 @@ func Record_writer_write(arg1 uintptr, arg2 []byte, arg3 *uintptr) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_record_writer_write_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_record_writer_write_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_261)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3468,7 +3494,7 @@ func Record_writer_add_feature(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *ui
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3490,7 +3516,7 @@ func Record_writer_add_feature_list(arg1 uintptr, arg2 string, arg3 uintptr, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3521,7 +3547,7 @@ func Session_run_step_function(arg1 uintptr, arg2 string, arg3 []uintptr, arg4 *
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_session_run_step_function_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_259)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_session_run_step_function_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_264)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3559,7 +3585,7 @@ func Replica_values_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string)
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_replica_values_get_output_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_264(_swig_i_1))
+	swig_r_p := C._wrap_replica_values_get_output_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_269(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3571,7 +3597,7 @@ func Replica_values_get_local(arg1 uintptr, arg2 string, arg3 int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_replica_values_get_local_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_1)), C.swig_type_266(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_replica_values_get_local_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_1)), C.swig_type_271(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3596,7 +3622,7 @@ func Replica_values_gather(arg1 uintptr, arg2 string, arg3 int64, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_replica_values_gather_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_1)), C.swig_type_268(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_replica_values_gather_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_1)), C.swig_type_273(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3611,7 +3637,7 @@ func Replica_values_reduce(arg1 uintptr, arg2 string, arg3 int32, arg4 int64, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_replica_values_reduce_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_270(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_replica_values_reduce_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_275(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3621,7 +3647,7 @@ func Replica_values_reduce(arg1 uintptr, arg2 string, arg3 int32, arg4 int64, ar
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_afdf3638045c4129(*(*C.swig_type_272)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_afdf3638045c4129(*(*C.swig_type_277)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3636,7 +3662,7 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_273(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_278(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -3648,7 +3674,7 @@ func Estimator_add_step_function(arg1 uintptr, arg2 string, arg3 int32, arg4 int
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_add_step_function_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_275(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_add_step_function_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_279)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_280(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3661,7 +3687,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_276(_swig_i_1), C.swig_type_277(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_281(_swig_i_1), C.swig_type_282(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3671,7 +3697,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_278(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_283(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3679,19 +3705,19 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_279(_swig_i_1), C.swig_type_280(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_284(_swig_i_1), C.swig_type_285(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_281(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_286(_swig_i_1))
 }
 
 func Pipeline_set_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_282(_swig_i_1))
+	C._wrap_pipeline_set_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_287(_swig_i_1))
 }
 
 func Graph_name_classes(arg1 uintptr, arg2 string, arg3 []byte, arg4 int64) {
@@ -3699,7 +3725,7 @@ func Graph_name_classes(arg1 uintptr, arg2 string, arg3 []byte, arg4 int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_graph_name_classes_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_283)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_2)), C.swig_type_285(_swig_i_3))
+	C._wrap_graph_name_classes_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_289)(unsafe.Pointer(&_swig_i_2)), C.swig_type_290(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3716,7 +3742,7 @@ func Strategy_create_central_storage(arg1 uintptr, arg2 string, arg3 []byte, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_strategy_create_central_storage_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_2)), C.swig_type_288(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_strategy_create_central_storage_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_291)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_2)), C.swig_type_293(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3733,7 +3759,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_289)(unsafe.Pointer(&_swig_i_1)), C.swig_type_290(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_1)), C.swig_type_295(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3748,7 +3774,7 @@ func Tensor_take_memory(arg1 int64, arg2 int32, arg3 []int64, arg4 []byte, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_tensor_take_memory_raw_afdf3638045c4129(C.swig_type_291(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_tensor_take_memory_raw_afdf3638045c4129(C.swig_type_296(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3772,7 +3798,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_296)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3869,7 +3895,7 @@ func Element_call_get_tensor(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_299(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_304(_swig_i_1)))
 	return swig_r
 }
 
@@ -3895,7 +3921,7 @@ func Element_call_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 bool, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_element_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_element_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3912,7 +3938,7 @@ func Context_add_file_system(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3967,7 +3993,7 @@ func File_call_get_target(arg1 uintptr) (_swig_ret uintptr) {
 func File_call_add_name(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_file_call_add_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_file_call_add_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_313)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3981,7 +4007,7 @@ func File_call_finish(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 int64, arg5 s
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_file_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_309(_swig_i_2), C.swig_type_310(_swig_i_3), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_file_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_314(_swig_i_2), C.swig_type_315(_swig_i_3), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -4004,7 +4030,7 @@ func Estimator_estimate_memory(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_estimator_estimate_memory_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_314(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_estimator_estimate_memory_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_319(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -4017,7 +4043,7 @@ func Estimator_find_batch_size(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_316(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_321(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -4050,7 +4076,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_320(_swig_i_1), C.swig_type_321(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_325(_swig_i_1), C.swig_type_326(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

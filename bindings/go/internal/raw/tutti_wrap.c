@@ -2464,6 +2464,30 @@ void _wrap_graph_set_initial_value_raw_afdf3638045c4129(tutti_graph *_swig_go_0,
 }
 
 
+long long _wrap_graph_add_saved_model_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, _gostring_ _swig_go_4) {
+  tutti_graph *arg1 = (tutti_graph *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  tutti_value arg4 ;
+  char *arg5 = (char *) 0 ;
+  tutti_value result;
+  long long _swig_go_result;
+  
+  arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = go_text(_swig_go_2.p, _swig_go_2.n); 
+  (&arg4)->id = _swig_go_3; 
+  arg5 = go_text(_swig_go_4.p, _swig_go_4.n); 
+  
+  result = tutti_graph_add_saved_model(arg1,(char const *)arg2,(char const *)arg3,arg4,(char const *)arg5);
+  _swig_go_result = (&result)->id; 
+  free((void *)arg2); 
+  free((void *)arg3); 
+  free((void *)arg5); 
+  return _swig_go_result;
+}
+
+
 void _wrap_graph_assign_raw_afdf3638045c4129(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;

@@ -275,6 +275,11 @@ class Graph {
     return tutti_graph_set_output(graph_, name, value), *this;
   }
   const Graph &loss(tutti_value value) const { return tutti_graph_set_loss(graph_, value), *this; }
+  /// tutti_graph_add_saved_model().
+  tutti_value saved_model(const char *path, const char *output = nullptr, tutti_value input = tutti_no_value(),
+                          const char *feature = nullptr) const {
+    return tutti_graph_add_saved_model(graph_, path, feature, input, output);
+  }
   /// What TensorBoard shows of the model.
   const Graph &summary_scalar(const char *name, tutti_value value) const {
     return tutti_summary_scalar(graph_, name, value), *this;
