@@ -29,17 +29,22 @@ STEP = 'tutti::testing::StepTrainer::step()'
 SKIPPED = 77
 
 
-def count(step_bench, steps, folder):
-    """Instructions of each function itself."""
-    path = os.path.join(folder, f'{steps}.out')
+def callgrind(folder, options, program):
+    """The lines that callgrind writes of a run of a program, a list of words."""
+    path = os.path.join(folder, 'counts')
     command = ['valgrind', '--tool=callgrind', '--compress-strings=no', '--compress-pos=no',
-               '--collect-atstart=no', f'--toggle-collect={STEP}', f'--callgrind-out-file={path}', step_bench, '--loop',
-               str(steps), 'toy:64']
+               f'--callgrind-out-file={path}', *options, *program]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     if ran.returncode != 0:
         sys.exit(f'{" ".join(command)}: {ran.returncode}\n{ran.stdout}{ran.stderr}')
     with open(path, encoding='utf-8', errors='replace') as file:
-        return self_costs(file)
+        return file.readlines()
+
+
+def count(step_bench, steps, folder):
+    """Instructions of each function itself."""
+    return self_costs(callgrind(folder, ['--collect-atstart=no', f'--toggle-collect={STEP}'],
+                                [step_bench, '--loop', str(steps), 'toy:64']))
 
 
 def self_costs(lines):

@@ -10,11 +10,10 @@ that nothing slows down. The model is the smallest, whose step is the shortest. 
 with a sanitizer.
 """
 import os
-import subprocess
 import sys
 import tempfile
 
-from host_code_gate import SKIPPED, skip_reason
+from host_code_gate import SKIPPED, callgrind, skip_reason
 
 BOUND = 0.01
 FEW, MANY = 500, 2500
@@ -24,14 +23,7 @@ ONCE_A_SECOND = ('RunSummaries::add_memory()', 'RunSummaries::flush_if_due()', '
 
 def count(summary_bench, steps, folder, *summaries):
     """Instructions of a training of so many steps: all, and those of summaries."""
-    path = os.path.join(folder, 'counts')
-    command = ['valgrind', '--tool=callgrind', '--compress-strings=no', '--compress-pos=no',
-               f'--callgrind-out-file={path}', summary_bench, '--train', f'toy:64:{steps}', *summaries]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    if ran.returncode != 0:
-        sys.exit(f'{" ".join(command)}: {ran.returncode}\n{ran.stdout}{ran.stderr}')
-    with open(path, encoding='utf-8', errors='replace') as file:
-        return counted(file)
+    return counted(callgrind(folder, [], [summary_bench, '--train', f'toy:64:{steps}', *summaries]))
 
 
 def counted(lines):
