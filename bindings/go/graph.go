@@ -152,14 +152,15 @@ func (g *Graph) SetInitialValue(variable string, value *Tensor) {
 type SavedModel struct {
 	Input   Value  // stands for one of its features; without, all are features of the graph with their names
 	Feature string // which one that is; "" = the only one
-	Output  string // "" = the only one
+	Output  string // "" = the only one, or the only one of floating point
 }
 
 // AddSavedModel adds a saved model as a part of this one, such as for training it on: an output as a checkpoint, or the
-// newest good one of a directory, predicts it. It is computed from features of the graph with the names and shapes of
+// newest one of a directory, predicts it. It is computed from features of the graph with the names and shapes of
 // the saved ones. Its variables are those of the checkpoint, in the scope model, model_1 and so on, as in
 // model/dense/kernel; they begin with the saved weights. Of layers there is what they do in predictions: no dropout,
-// and batch normalization by its averages, which stay.
+// and batch normalization by its averages, which stay. The checkpoint is read each time a graph is built, to evaluate
+// and to resume, too, so it has to stay.
 func (g *Graph) AddSavedModel(path string, part SavedModel) Value {
 	return Value{raw.Graph_add_saved_model(g.handle, path, part.Feature, part.Input.id, part.Output)}
 }

@@ -130,6 +130,10 @@ MappedFile::~MappedFile() {
 
 Result<AtomicFile> AtomicFile::create(const std::string &path) {
   static std::atomic<uint64_t> last_number{0};
+  // Its end replaces what is there, which must be no device.
+  struct stat information;
+  if (::stat(path.c_str(), &information) == 0 && !S_ISREG(information.st_mode))
+    return not_regular(path, information.st_mode);
   for (int attempt = 0; attempt < kMostNames; ++attempt) {
     const std::string partial = concat(path, ".", getpid(), ".", ++last_number, ".partial");
     const int file = open_call(partial, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);

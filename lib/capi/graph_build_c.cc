@@ -476,7 +476,7 @@ tutti_value tutti_graph_add_saved_model(tutti_graph *graph, const char *path, co
     saved.has_weights = object.mode() == TUTTI_MODE_TRAIN;
     saved.feature = feature != nullptr ? feature : "";
     saved.input = object.from_value(input);
-    return object.to_value(estimator::model::add_saved_model(builder, saved, base::Logger()));
+    return object.to_value(estimator::model::add_saved_model(builder, saved));
   });
 }
 

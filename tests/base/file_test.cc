@@ -70,7 +70,7 @@ void only_regular_files_are_opened(void **) {
     for (const auto &[at, told] : odd) {
       for (const Status &status :
            {read_file(at).status(), RandomAccessFile::open(at).status(), MappedFile::open(at).status(),
-            AppendFile::open(at).status(), write_file_synced(at, "x")}) {
+            AppendFile::open(at).status(), write_file_synced(at, "x"), write_file_atomically(at, "x")}) {
         assert_true(status.code() == Code::invalid_argument);
         assert_error_contains(status, (quoted(at, 400) + " " + told).c_str());
         assert_string_equal(status.error()->find_detail("path")->c_str(), at.c_str());

@@ -55,6 +55,22 @@ class Training(RunCase):
             self.assertGreater(result['training']['loss'], 0)
             self.assertTrue(before is None or len(last) == batch)
 
+    def test_nothing_is_left_to_do(self):
+        config = self.write_linear()
+        first = self.json('train', config, '--steps', '30')
+        again = self.json('train', config, '--steps', '30')
+        self.assertEqual(again['training'], {'step': 30, 'loss': None, 'metrics': {}, 'examples': 0})
+        self.assertEqual(again['evaluation']['loss'], first['evaluation']['loss'])
+        self.assertIn('at step 30', self.out('train', config, '--steps', '30', '--quiet'))
+        with open(config, encoding='utf-8') as file:
+            text = re.sub(r'(?m)^  evaluate:.*\n', '', file.read())
+        plain = self.write('plain.yaml', text.replace('model_dir: run', 'model_dir: plain'))
+        for _ in range(2):
+            self.out('train', plain, '--steps', '30', '--quiet')
+            with open(self.path('plain/result.json'), encoding='utf-8') as file:
+                result = json.load(file)
+            self.assertEqual((result['evaluation'], result['training']['step']), (None, 30))
+
     def test_two_replicas_are_one(self):
         config = self.write_linear()
         one = self.json('train', config, '--devices', '1', '--set', 'run.model_dir=one')
@@ -239,14 +255,20 @@ class Columns(RunCase):
             self.assert_close(self.json('evaluate', 'on')['loss'], result['evaluation']['loss'], 1e-6)
 
     def test_what_a_saved_model_cannot_be(self):
-        self.json('train', self.write_wide())
+        result = self.json('train', self.write_wide())
+        # Older checkpoints are not taken in silence.
+        shutil.copytree(self.path('run'), self.path('damaged'))
+        os.truncate(self.path(os.path.join('damaged', os.path.basename(result['checkpoint']), 'weights.safetensors')), 9)
         for model, place, words in (
                 ('{saved_model: {path: run, output: y}}', 'model[0].saved_model', "has no output 'y'; it has predictions"),
                 ('{saved_model: {path: run, ouput: y}}', 'model[0].saved_model', "unknown key 'ouput', did you mean 'output'?"),
                 ('[{saved_model: {output: y}}]', 'model[0].saved_model', "'path' is missing"),
                 ("[{stack: {inputs: '*', axis: 1}}, {saved_model: run}]", 'model[1].saved_model',
                  'it has several features, a, b: name the one that the value stands for'),
-                ('{saved_model: nowhere}', 'model[0].saved_model', "nowhere'")):
+                ('{saved_model: nowhere}', 'model[0].saved_model', "nowhere'"),
+                ('{saved_model: ""}', 'model[0].saved_model', "expected a checkpoint, or a directory of them, got ''"),
+                ('{saved_model: {path: run, feature: a}}', 'model[0].saved_model.feature', 'and there is none'),
+                ('{saved_model: damaged}', 'model[0].saved_model', 'weights.safetensors')):
             done = self.call('train', self.write_saved(model))
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn('on.yaml:2:', done.stderr)

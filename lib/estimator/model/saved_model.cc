@@ -88,6 +88,16 @@ class Addition {
   Result<ValueId> find_output() const {
     const auto &outputs = model_.outputs;
     if (saved_.output.empty() && outputs.size() == 1) return outputs.begin()->second;
+    if (saved_.output.empty()) {
+      ValueId floating = kNoValue;
+      int32_t count = 0;
+      for (const auto &[name, value] : outputs) {
+        if (!tensor::is_floating(model_.graph.value(value).dtype)) continue;
+        floating = value;
+        ++count;
+      }
+      if (count == 1) return floating;
+    }
     if (saved_.output.empty())
       return base::invalid_argument("it has several outputs, ", listed_names(outputs), ": name one of them");
     const auto found = outputs.find(saved_.output);
@@ -153,9 +163,10 @@ class Addition {
   graph::NodeCloner cloner_;
 };
 
-Result<ValueId> add(GraphBuilder &builder, const SavedModel &saved, const base::Logger &logger) {
+Result<ValueId> add(GraphBuilder &builder, const SavedModel &saved) {
+  TUTTI_ASSIGN(const std::vector<checkpoint::CheckpointName> names, checkpoint::list_checkpoints(saved.path));
   TUTTI_ASSIGN(checkpoint::Checkpoint checkpoint,
-               checkpoint::read_checkpoint_or_newest(saved.path, {.slots = false}, logger));
+               checkpoint::read_checkpoint(names.empty() ? saved.path : names.back().path, {.slots = false}));
   if (checkpoint.graph_text.empty()) return base::failed_precondition("it contains no graph for predictions");
   TUTTI_ASSIGN(const base::Json json, base::Json::parse(checkpoint.graph_text));
   TUTTI_ASSIGN(graph::Model model, graph::model_from_json(json));
@@ -164,9 +175,9 @@ Result<ValueId> add(GraphBuilder &builder, const SavedModel &saved, const base::
 
 }  // namespace
 
-ValueId add_saved_model(GraphBuilder &builder, const SavedModel &saved, const base::Logger &logger) {
+ValueId add_saved_model(GraphBuilder &builder, const SavedModel &saved) {
   if (!builder.ok()) return kNoValue;
-  const Result<ValueId> made = add(builder, saved, logger);
+  const Result<ValueId> made = add(builder, saved);
   if (made.ok() && builder.ok()) return *made;
   if (!made.ok()) builder.fail(made.status().wrap(base::concat("cannot use saved model '", saved.path, "'")));
   return kNoValue;

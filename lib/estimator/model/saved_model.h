@@ -3,7 +3,7 @@
 // A saved model as a part of another one: what a checkpoint predicts, with its weights, as nodes of a model under
 // construction.
 //
-//   const ValueId logits = add_saved_model(builder, {.path = "runs/first", .output = "logits"}, logger);
+//   const ValueId logits = add_saved_model(builder, {.path = "runs/first", .output = "logits"});
 //
 // Threads: as the builder.
 #ifndef TUTTI_ESTIMATOR_MODEL_SAVED_MODEL_H_
@@ -11,27 +11,26 @@
 
 #include <string>
 
-#include "base/log.h"
 #include "graph/builder.h"
 
 namespace tutti::impl::estimator::model {
 
 struct SavedModel {
-  /// A checkpoint, or a directory of them, whose newest good one is meant.
+  /// A checkpoint, or a directory of them, whose newest one is meant: older ones are not taken where it is damaged.
   std::string path;
   /// A value in the place of a feature of the saved model, empty: the only one. Others, and all where there is no
   /// value, are the builder's features of their names.
   graph::ValueId input = graph::kNoValue;
   std::string feature = {};
-  /// Empty: the only one.
+  /// Empty: the only one, or the only one of floating point.
   std::string output = {};
   /// Variables begin with the saved weights, averages where the optimizer kept some; else only their shapes are known.
   bool has_weights = true;
 };
 
 /// The output. Variables are in a scope of their own in the current one, "model", "model_1" and so on, and are trained
-/// where the saved ones were. kNoValue with an error in the builder that names the path and what does not fit.
-graph::ValueId add_saved_model(graph::GraphBuilder &builder, const SavedModel &saved, const base::Logger &logger);
+/// unless they are statistics. kNoValue with an error in the builder that names the path and what does not fit.
+graph::ValueId add_saved_model(graph::GraphBuilder &builder, const SavedModel &saved);
 
 }  // namespace tutti::impl::estimator::model
 

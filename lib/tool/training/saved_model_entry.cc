@@ -24,6 +24,7 @@ void complete_saved_model(ConfigNode &layer) {
   check_keys(saved, {"path", "output", "feature"});
   ConfigNode *const path = saved.find("path");
   if (path == nullptr) refuse(saved, "'path' is missing: a checkpoint, or a directory of them");
+  if (text_of(*path).empty()) refuse(*path, "expected a checkpoint, or a directory of them, got ''");
   path->text = std::filesystem::absolute(text_of(*path)).lexically_normal().string();
   text_in(saved, "output"), text_in(saved, "feature");
 }
@@ -31,6 +32,8 @@ void complete_saved_model(ConfigNode &layer) {
 tutti_value write_saved_model(const Graph &graph, const ConfigNode &layer, tutti_value previous) {
   const ConfigNode &saved = *layer.find(kSavedModel);
   const std::string output = text_in(saved, "output"), feature = text_in(saved, "feature");
+  if (previous.id == 0 && !feature.empty())
+    refuse(*saved.find("feature"), "it says which feature the result before it stands for, and there is none");
   return graph.saved_model(text_of(*saved.find("path")).c_str(), output.c_str(), previous, feature.c_str());
 }
 

@@ -107,10 +107,18 @@ class Training {
     return checkpoint.empty() ? 0 : read_checkpoint(checkpoint).manifest.at("run").value("examples", int64_t{0});
   }
 
+  /// Null where there is no report.
+  static json parsed(const std::string &text) {
+    json report = json::parse(text, nullptr, false);
+    return report.is_discarded() ? json() : report;
+  }
+
   void tell(const Result &result) const {
     json all = {{"model_dir", folder_}, {"reason", reason_name(result.reason())}, {"resumed_from", resumed_from_}};
     all["checkpoint"] = newest_checkpoint(folder_);
     all["training"] = evaluation_ ? run_folder_.training() : result_json(result);
+    if (all["training"].is_null())  // there was nothing left to do
+      all["training"] = {{"step", result.step()}, {"loss", nullptr}, {"metrics", json::object()}};
     all["evaluation"] = json();
     if (evaluation_) {
       if (!folder_.empty()) all["training"]["examples"] = examples_of(all["checkpoint"]) - examples_of(resumed_from_);
@@ -121,8 +129,8 @@ class Training {
     }
     json kept = all;
     if (!evaluation_) {
-      kept["input_report"] = json::parse(result.input_report(), nullptr, false);
-      kept["step_report"] = json::parse(result.step_report(), nullptr, false);
+      kept["input_report"] = parsed(result.input_report());
+      kept["step_report"] = parsed(result.step_report());
     }
     run_folder_.write("result.json", kept);
     if (request_.as_json) {
@@ -188,8 +196,8 @@ std::string details() {
     text += "  " + model + "\n";
   return text +
          "\nOr {saved_model: PATH}, what a checkpoint or the newest one of a run predicts, to be trained on; also as "
-         "one "
-         "layer of a list, with {path: PATH, output: NAME, feature: NAME} where it has several.\n\n"
+         "one layer of a list, with {path: PATH, output: NAME, feature: NAME} where it has several. It is read "
+         "whenever the model is built, to evaluate and to resume, too, so it has to stay.\n\n"
          "loss, metrics, optimizer: entries of the library by name, with their attributes; a learning rate is a "
          "number or a schedule, as in {cosine: {value: 0.1, steps: max_steps}}, where max_steps is that of run. "
          "parameters lists group and constraint "
@@ -199,7 +207,8 @@ std::string details() {
          "data.evaluate is used, else after each pass that ends, and at the end.\n\n"
          "The folder of the run (runs/NAME of CONFIG unless run.model_dir is set) keeps checkpoints, event files for "
          "TensorBoard, config.yaml with every default, metrics.jsonl, result.json, and profile.json of the steps that "
-         "profile: {steps: N} names; with trace: FOLDER/ TensorBoard's profile page shows them, too. Where it has a "
+         "profile: {steps: N} names, N + 1 to 2 N; with trace: FOLDER/ TensorBoard's profile page shows them, too. "
+         "Where it has a "
          "checkpoint, training goes on from there.\n\n"
          "Ctrl-C ends the training after its step, or an evaluation that is running, with a checkpoint; a second one "
          "at "
