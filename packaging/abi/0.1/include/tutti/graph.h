@@ -170,14 +170,15 @@ TUTTI_API tutti_value tutti_graph_variable(tutti_graph *graph, const char *name,
  * dtype and shape. `variable` is its full name, with scopes, so that it may be one of a layer, such as "dense/kernel".
  * The tensor still belongs to the caller, who must not change it. */
 TUTTI_API void tutti_graph_set_initial_value(tutti_graph *graph, const char *variable, const tutti_tensor *value);
-/* A saved model as a part of this one, such as for training it on: the output of that name (NULL = the only one) as a
- * checkpoint predicts it, of a directory of checkpoints the newest good one. It is computed from features of this
- * graph with the names and shapes of the saved ones; `input`, unless it is no value, stands for the one called
- * `feature` (NULL = the only one). Its variables are those of the checkpoint, in the scope "model", "model_1" and so
- * on, as in "model/dense/kernel"; they begin with the saved weights, with their moving averages where the optimizer
- * kept some, and are trained where they were (tutti_graph_set_trainable). Of layers there is what they do in
- * predictions: no dropout, and batch normalization by its averages, which stay. The file is read in each mode, weights
- * in mode TRAIN. */
+/* A saved model as a part of this one, such as for training it on: the output of that name (NULL = the only one, or the
+ * only one of floating point) as a checkpoint predicts it, of a directory of checkpoints the newest one. It is computed
+ * from features of this graph with the names and shapes of the saved ones; `input`, unless it is no value, stands for
+ * the one called `feature` (NULL = the only one). Its variables are those of the checkpoint, in the scope "model",
+ * "model_1" and so on, as in "model/dense/kernel"; they begin with the saved weights, with their moving averages where
+ * the optimizer kept some, and are trained unless they are statistics (tutti_estimator_set_trainable freezes them). Of
+ * layers there is what they do in predictions: no dropout, and batch normalization by its averages, which stay. The
+ * checkpoint is a part of the model function: it is read each time a graph is built, to evaluate and to resume, too,
+ * so it has to stay where and as it is. Only predictions from checkpoints of this model need it no more. */
 TUTTI_API tutti_value tutti_graph_add_saved_model(tutti_graph *graph, const char *path, const char *feature,
                                                   tutti_value input, const char *output);
 /* The next value of the variable, stored when the step is complete; the mean over micro-batches and replicas, weighted
