@@ -214,13 +214,13 @@ namespace Tutti
         }
 
         /// <summary>Adds a saved model as a part of this one, such as for training it on: an output (null = the only
-        /// one, or the only one of floating point) as a checkpoint, or the newest one of a directory, predicts it. It is computed from features of
-        /// the graph with the names and shapes of the saved ones; <paramref name="input"/>, where there is one, stands
-        /// for the one called <paramref name="feature"/> (null = the only one). Its variables are those of the
-        /// checkpoint, in the scope model, model_1 and so on, as in model/dense/kernel; they begin with the saved
-        /// weights. Of layers there is what they do in predictions: no dropout, and batch normalization by its
-        /// averages, which stay. The checkpoint is read each time a graph is built, to evaluate and to resume, too, so
-        /// it has to stay.</summary>
+        /// one, or the only one of floating point) as a checkpoint, or the newest one of a directory, predicts it. It
+        /// is computed from features of the graph with the names and shapes of the saved ones;
+        /// <paramref name="input"/>, where there is one, stands for the one called <paramref name="feature"/> (null =
+        /// the only one). Its variables are those of the checkpoint, in the scope model, model_1 and so on, as in
+        /// model/dense/kernel; they begin with the saved weights. Of layers there is what they do in predictions: no
+        /// dropout, and batch normalization by its averages, which stay. The checkpoint is read each time a graph is
+        /// built, to evaluate and to resume, too, so it has to stay.</summary>
         public Value AddSavedModel(string path, string output = null, Value input = default(Value),
             string feature = null)
         {
