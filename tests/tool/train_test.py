@@ -55,6 +55,13 @@ class Training(RunCase):
             self.assertGreater(result['training']['loss'], 0)
             self.assertTrue(before is None or len(last) == batch)
 
+    def test_a_profile_that_cannot_be_written(self):
+        done = self.call('train', self.write_linear(), '--steps', '10', '--quiet', '--set',
+                         'profile={steps: 2, trace: nowhere/trace.json}')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('profile.trace: ', done.stderr)
+        self.assertIn('nowhere/trace.json', done.stderr)
+
     def test_nothing_is_left_to_do(self):
         config = self.write_linear()
         first = self.json('train', config, '--steps', '30')

@@ -70,6 +70,22 @@ void RunFolder::note_end(const tutti_hook_event *event) {
     training_["metrics"][name] = number_json(tutti_hook_event_get_metric(event, name.c_str()));
 }
 
+namespace {
+
+/// A profile that cannot be written is no reason to lose the training: it is told, and there is none.
+template <typename Call>
+bool keeps_going(Call call) {
+  try {
+    detail::check(call);
+    return true;
+  } catch (const Error &error) {
+    std::fprintf(stderr, "tutti: profile.trace: %s\n", error.what());
+    return false;
+  }
+}
+
+}  // namespace
+
 /// The first event of a step comes after as many steps as the profile is to have, the second one at its end.
 void RunFolder::profile(const tutti_hook_event *event) {
   const int32_t kind = tutti_hook_event_get_kind(event);
@@ -77,18 +93,18 @@ void RunFolder::profile(const tutti_hook_event *event) {
     return end_profile();
   if (kind != TUTTI_EVENT_STEP || was_profiled_) return;
   const std::string trace = text_in(*config_.find("profile"), "trace");
-  detail::check([&](tutti_error **err) {
+  was_profiled_ = true;
+  is_profiling_ = keeps_going([&](tutti_error **err) {
     return tutti_context_start_profile(context_, trace.empty() ? nullptr : trace.c_str(), err);
   });
-  is_profiling_ = was_profiled_ = true;
 }
 
 void RunFolder::end_profile() {
   if (!is_profiling_) return;
   is_profiling_ = false;
   const char *text = nullptr;
-  detail::check([&](tutti_error **err) { return tutti_context_stop_profile(context_, &text, err); });
-  write("profile.json", json::parse(text));
+  if (keeps_going([&](tutti_error **err) { return tutti_context_stop_profile(context_, &text, err); }))
+    write("profile.json", json::parse(text));
 }
 
 /// A record that cannot be written is no reason to lose the training.
