@@ -139,6 +139,11 @@ def check_other_commands(program, run, result):
     evaluated = json_of(program, "evaluate", run, "--json")
     if evaluated["metrics"] != result["evaluation"]["metrics"]:
         sys.exit(f"evaluate says {evaluated['metrics']}, the training {result['evaluation']['metrics']}")
+    # The run as a part of another model, which a learning rate of 0 leaves as it is.
+    added = json_of(program, "train", os.path.join(run, "config.yaml"), "--model", f"{{saved_model: {run}}}",
+                    "--model-dir", os.path.join(run, "added"), "--learning-rate", "0", "--steps", "1", "--json")
+    if added["evaluation"]["metrics"] != evaluated["metrics"]:
+        sys.exit(f"as a saved model it says {added['evaluation']['metrics']}, itself {evaluated['metrics']}")
     weights = os.path.join(run, "weights.npz")
     subprocess.run([program, "export", run, weights], check=True)
     with zipfile.ZipFile(weights) as file:

@@ -85,24 +85,25 @@ class Addition {
   }
 
  private:
+  /// The only output, or the only one of floating point; kNoValue where there are more of both.
+  ValueId usual_output() const {
+    if (model_.outputs.size() == 1) return model_.outputs.begin()->second;
+    std::vector<ValueId> floating;
+    for (const auto &[name, value] : model_.outputs)
+      if (tensor::is_floating(model_.graph.value(value).dtype)) floating.push_back(value);
+    return floating.size() == 1 ? floating.front() : kNoValue;
+  }
+
   Result<ValueId> find_output() const {
-    const auto &outputs = model_.outputs;
-    if (saved_.output.empty() && outputs.size() == 1) return outputs.begin()->second;
+    const std::string names = listed_names(model_.outputs);
     if (saved_.output.empty()) {
-      ValueId floating = kNoValue;
-      int32_t count = 0;
-      for (const auto &[name, value] : outputs) {
-        if (!tensor::is_floating(model_.graph.value(value).dtype)) continue;
-        floating = value;
-        ++count;
-      }
-      if (count == 1) return floating;
+      const ValueId usual = usual_output();
+      if (usual != kNoValue) return usual;
+      return base::invalid_argument("it has several outputs, ", names, ": name one of them");
     }
-    if (saved_.output.empty())
-      return base::invalid_argument("it has several outputs, ", listed_names(outputs), ": name one of them");
-    const auto found = outputs.find(saved_.output);
-    if (found != outputs.end()) return found->second;
-    return base::not_found("it has no output ", base::quoted(saved_.output), "; it has ", listed_names(outputs));
+    const auto found = model_.outputs.find(saved_.output);
+    if (found != model_.outputs.end()) return found->second;
+    return base::not_found("it has no output ", base::quoted(saved_.output), "; it has ", names);
   }
 
   /// That which the input stands for; null where there is no input.
