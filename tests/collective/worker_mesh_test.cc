@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -69,7 +71,14 @@ class Table : public collective::SharedTable {
   std::map<std::string, std::string, std::less<>> values_;
 };
 
-enum class Manner { silent, rubbish, closes, waits_and_closes };
+/// announces: a message of a kind for which nobody waits. resets: it is gone before the worker asks who it is.
+enum class Manner { silent, rubbish, closes, waits_and_closes, resets, announces };
+
+/// The head of a message of Gloo's: its whole length, kind, slot, two offsets, and length.
+static std::string head_of_message() {
+  const std::array<uint64_t, 6> head = {48 + 8, 1, 4711, 0, 8, 0};
+  return std::string(reinterpret_cast<const char *>(head.data()), sizeof(head));
+}
 
 /// Who calls at ports of workers as soon as these are open, before a worker can.
 class Stranger {
@@ -92,6 +101,17 @@ class Stranger {
     std::memcpy(&address, value.data(), sizeof(address));
     const int caller = socket(AF_INET, SOCK_STREAM, 0);
     if (::connect(caller, reinterpret_cast<const sockaddr *>(&address), sizeof(address)) == 0) ++calls;
+    // Where all connections come in at one port, for which it is meant stands behind the address, and is said first.
+    const std::string_view number = value.substr(std::min(value.size(), sizeof(sockaddr_storage)));
+    if (knows(manner_)) (void)send(caller, number.data(), std::min(number.size(), sizeof(uint64_t)), MSG_NOSIGNAL);
+    if (manner_ == Manner::announces) {
+      const std::string head = head_of_message();
+      (void)send(caller, head.data(), head.size(), MSG_NOSIGNAL);
+    }
+    if (manner_ == Manner::resets) {
+      const linger at_once = {.l_onoff = 1, .l_linger = 0};
+      (void)setsockopt(caller, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    }
     if (manner_ == Manner::rubbish) {
       std::string rubbish = "GET / HTTP/1.1\r\nHost: somewhere.example\r\n\r\n";
       for (int i = 0; i < 4096; ++i)
@@ -99,7 +119,7 @@ class Stranger {
       (void)send(caller, rubbish.data(), rubbish.size(), MSG_NOSIGNAL);
     }
     if (manner_ == Manner::waits_and_closes) std::this_thread::sleep_for(milliseconds(50));
-    if (manner_ == Manner::closes || manner_ == Manner::waits_and_closes) {
+    if (manner_ == Manner::closes || manner_ == Manner::waits_and_closes || manner_ == Manner::resets) {
       close(caller);
       return;
     }
@@ -110,6 +130,8 @@ class Stranger {
   std::atomic<int> calls{0};
 
  private:
+  static bool knows(Manner manner) { return manner == Manner::resets || manner == Manner::announces; }
+
   const Manner manner_;
   const int32_t attempts_;
   const std::string only_;
@@ -232,6 +254,21 @@ static void test_a_stranger_at_one_port(void **) {
   }
 }
 
+/// What Gloo throws on its own thread ends a connection, not the process.
+static void assert_connected_in_spite_of(Manner manner) {
+  for (int i = 0; i < 20; ++i) {
+    Stranger stranger(manner, 1);
+    const Meeting meeting = meet_with(stranger, {});
+    assert_all_connected(meeting);
+    assert_true(stranger.calls >= 6);
+  }
+}
+
+/// Whether one is gone before Gloo asks who it is, is a matter of luck: some of many are.
+static void test_strangers_that_reset(void **) { assert_connected_in_spite_of(Manner::resets); }
+
+static void test_strangers_that_announce_a_message(void **) { assert_connected_in_spite_of(Manner::announces); }
+
 /// It ends within the time that was given, or after some attempts. Where all connections come in at one port, a
 /// stranger takes nobody's place.
 static void test_strangers_that_always_come_first(void **) {
@@ -281,6 +318,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_workers_connect),
     cmocka_unit_test(test_strangers_at_all_ports),
     cmocka_unit_test(test_a_stranger_at_one_port),
+    cmocka_unit_test(test_strangers_that_reset),
+    cmocka_unit_test(test_strangers_that_announce_a_message),
     cmocka_unit_test(test_strangers_that_always_come_first),
     cmocka_unit_test(test_who_does_not_know_the_secret),
     cmocka_unit_test(test_a_worker_that_does_not_come),

@@ -3,16 +3,16 @@
 // The engine over Gloo's TCP transport, as a plug-in of its own: one connection for each pair of processes, addresses
 // through the library's rendezvous. Of Gloo only transport/ is used; its collectives add in an order of their own.
 //
-// Gloo checks that a message fits with an exception on its own thread, which would end the process: the library sends a
-// message only when both sides have told each other its length. Before 2023 each connection is waited for at a port of
-// its own, and Gloo takes who calls there first, while the mesh is being made, for the other side: that one is refused
-// then. Who uses the mesh finds out and makes another one (cluster/worker_mesh.h). What a stranger says meanwhile is
-// read as heads of messages. Those of an unknown kind, as most bytes are, are passed over; one that announces data for
-// which nobody waits would end the process. The classes in which that could be kept out are not in Debian's headers.
+// What Gloo's own thread throws ends the connection it is about (guarded_transport.h).
 //
-// From 2023 on all connections of a device are waited for at one port, and one that does not say for which it is meant
-// is passed over. A device that goes while such a one is still open ends the process: the thread that reads from it
-// holds the device's last reference, and would wait for itself. So devices are kept there, for later meshes.
+// Before 2023 each connection is waited for at a port of its own, and Gloo takes who calls there first, while the mesh
+// is being made, for the other side: that one is refused then. From 2023 on all connections of a device are waited for
+// at one port, and one that does not say for which it is meant is passed over; one that does is taken for the other
+// side. Who uses the mesh finds out and makes another one (cluster/worker_mesh.h). What a stranger says meanwhile is
+// read as heads of messages: one of an unknown kind, as most bytes are, is passed over, another one ends the connection.
+//
+// A device of one port that goes while a connection is half made ends the process: the thread that reads from it holds
+// the device's last reference, and would wait for itself. So devices are kept there, for later meshes.
 //
 // Gloo does not tell who waits for a message that was under way when its connection ended (Pair::signalException leaves
 // out what is being written and read). So every connection has a watch, a message that never comes, which is told; a
@@ -24,7 +24,6 @@
 // A wait of Gloo's that runs out closes all connections of the mesh at once (UnboundBuffer::waitRecv), and the others
 // would see this process go before it has told them why. So Gloo waits for ever, and time is kept here, by that thread.
 #include <gloo/common/error.h>
-#include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
 #include <tutti/plugin/collective.h>
 #include <unistd.h>
@@ -42,9 +41,12 @@
 #include <vector>
 
 #include "backend/build_id.h"
+#include "collective/gloo/guarded_transport.h"
 
 namespace {
 
+using tutti::gloo_engine::make_context;
+using tutti::gloo_engine::make_device;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
@@ -71,7 +73,7 @@ struct Failure {
 
 struct tutti_mesh {
   const tutti_engine_host *host = nullptr;
-  std::shared_ptr<gloo::transport::Device> device;
+  std::shared_ptr<gloo::transport::tcp::Device> device;
   std::shared_ptr<gloo::transport::Context> context;
 
   std::vector<std::unique_ptr<gloo::transport::UnboundBuffer>> watches;  // by rank; null for the own
@@ -140,16 +142,14 @@ void write_bytes(void *user, const void *bytes, uint64_t length) {
 std::string address_key(int32_t from, int32_t to) { return std::to_string(from) + "/" + std::to_string(to); }
 
 /// For a mesh at an address of this machine. A process that was forked has none of its parent's threads.
-std::shared_ptr<gloo::transport::Device> device_at(const char *host) {
-  gloo::transport::tcp::attr attributes;
-  attributes.hostname = host;
-  if (!TUTTI_GLOO_HAS_ONE_PORT) return gloo::transport::tcp::CreateDevice(attributes);
+std::shared_ptr<gloo::transport::tcp::Device> device_at(const char *host) {
+  if (!TUTTI_GLOO_HAS_ONE_PORT) return make_device(host);
   using Place = std::pair<pid_t, std::string>;
   static std::mutex mutex;
-  static auto *const kept = new std::map<Place, std::shared_ptr<gloo::transport::Device>>;  // never destroyed
+  static auto *const kept = new std::map<Place, std::shared_ptr<gloo::transport::tcp::Device>>;  // never destroyed
   const std::lock_guard lock(mutex);
-  std::shared_ptr<gloo::transport::Device> &device = (*kept)[{getpid(), host}];
-  if (device == nullptr) device = gloo::transport::tcp::CreateDevice(attributes);
+  std::shared_ptr<gloo::transport::tcp::Device> &device = (*kept)[{getpid(), host}];
+  if (device == nullptr) device = make_device(host);
   return device;
 }
 
@@ -286,7 +286,7 @@ int32_t connect(const tutti_engine_host *host, const tutti_connect_request *requ
     auto mesh = std::make_unique<tutti_mesh>();
     mesh->host = host;
     mesh->device = device_at(request->host);
-    mesh->context = mesh->device->createContext(request->rank, request->size);
+    mesh->context = make_context(mesh->device, request->rank, request->size);
     const milliseconds timeout = bounded(request->timeout_ms);
     mesh->context->setTimeout(timeout);
     ConnectingLimit limit(*host, timeout);
