@@ -9,7 +9,7 @@
 // is being made, for the other side: that one is refused then. From 2023 on all connections of a device are waited for
 // at one port, and one that does not say for which it is meant is passed over; one that does is taken for the other
 // side. Who uses the mesh finds out and makes another one (cluster/worker_mesh.h). What a stranger says meanwhile is
-// read as heads of messages: one of an unknown kind, as most bytes are, is passed over, another one ends the connection.
+// read as heads of messages: those of an unknown kind, as most bytes are, are passed over, others end the connection.
 //
 // A device of one port that goes while a connection is half made ends the process: the thread that reads from it holds
 // the device's last reference, and would wait for itself. So devices are kept there, for later meshes.
