@@ -8,6 +8,7 @@ usage: build_java.py sources OUTPUT_FOLDER WRAPPER STAMP SWIG      the raw layer
                                                                     a jar of native libraries, in loading order
        build_java.py plugins OUTPUT_FOLDER JAR NAME TUTTI_JAR JAVAC FILE...
                                                                     a jar of plug-ins, unpacked beside those libraries
+       build_java.py installed JAR FOLDER                            what Meson has installed into FOLDER, as it was built
        build_java.py tests OUTPUT_FOLDER JAR CLASS_PATH JAVAC      the tests' classes
        build_java.py javadoc OUTPUT_FOLDER JAVADOC                  the documentation, without a warning
 
@@ -92,6 +93,11 @@ def jar(output, target, pom, javac):
     write_jar(target, entries + [('META-INF/maven/org.tutti/tutti/pom.xml', read(pom))])
 
 
+def installed(built, folder):
+    """Meson runs jar over a jar that it installs, which writes the time of the day, and puts the manifest last."""
+    shutil.copyfile(built, os.path.join(os.environ['MESON_INSTALL_DESTDIR_PREFIX'], folder, os.path.basename(built)))
+
+
 def tests(output, target, class_path, javac):
     write_jar(target, compile_java(javac, os.path.join(output, 'test_classes'), java_files(TESTS), '-cp', class_path))
 
@@ -162,5 +168,6 @@ def javadoc(output, program):
 
 
 if __name__ == '__main__':
-    steps = {'sources': sources, 'jar': jar, 'natives': natives, 'plugins': plugins, 'tests': tests, 'javadoc': javadoc}
+    steps = {'sources': sources, 'jar': jar, 'natives': natives, 'plugins': plugins, 'tests': tests, 'javadoc': javadoc,
+             'installed': installed}
     sys.exit(steps[sys.argv[1]](*sys.argv[2:]))

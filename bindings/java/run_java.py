@@ -12,6 +12,7 @@ usage: run_java.py class_path                                   where JUnit 4 is
        run_java.py scenario_program BUILD_FOLDER JAVA_HOME FOLDER   makes a program that does scenarios as a worker; prints its path
        run_java.py measure BUILD_FOLDER JAVA_HOME              prints what calls cost
 """
+import filecmp
 import glob
 import os
 import re
@@ -101,6 +102,9 @@ def installed(build, java_home):
         subprocess.run(['meson', 'install', '-C', build, '--no-rebuild', '--quiet', '--destdir', system], check=True,
                        stdout=subprocess.DEVNULL)
         (jar,) = glob.glob(os.path.join(system, '**', 'java', 'tutti.jar'), recursive=True)
+        if not filecmp.cmp(jar, os.path.join(output_of(build), 'tutti.jar'), shallow=False):
+            print('failed: the jar that was installed is another one than that which was built')
+            return 1
         (jni,) = glob.glob(os.path.join(system, '**', 'jni', 'libtuttijni.so'), recursive=True)
         (library,) = glob.glob(os.path.join(system, '**', 'libtutti.so'), recursive=True)
         natives = shutil.copy(glob.glob(os.path.join(output_of(build), 'tutti-natives-*.jar'))[0], folder)
