@@ -74,7 +74,7 @@ class Table : public collective::SharedTable {
 /// announces: a message of a kind for which nobody waits. resets: it is gone before the worker asks who it is.
 enum class Manner { silent, rubbish, closes, waits_and_closes, resets, announces };
 
-/// The head of a message of Gloo's: its whole length, kind, slot, two offsets, and length.
+/// The head of a message of Gloo's: its whole length, kind, slot, offset, length of the data, and offset there.
 static std::string head_of_message() {
   const std::array<uint64_t, 6> head = {48 + 8, 1, 4711, 0, 8, 0};
   return std::string(reinterpret_cast<const char *>(head.data()), sizeof(head));

@@ -38,12 +38,14 @@ class GuardedPair final : public tcp::Pair {
   GuardedPair(tcp::Context *context, tcp::Device *device, int rank, std::chrono::milliseconds timeout)
       : tcp::Pair(context, device, rank, timeout) {}
 
-#if TUTTI_GLOO_HAS_ONE_PORT
+  /// As Pair's does, but while the device's thread, which may be calling, still finds a guarded one.
   ~GuardedPair() override {
-    const std::lock_guard lock(seat_->mutex);
-    seat_->pair = nullptr;
+    leave_seat();
+    const std::lock_guard lock(m_);
+    if (state_ != CLOSED) tcp::Pair::changeState(CLOSED);
   }
 
+#if TUTTI_GLOO_HAS_ONE_PORT
   /// As Pair's, but the device holds no pointer to this, only to its seat.
   void connect(const std::vector<char> &bytes) override {
     std::unique_lock lock(m_);
@@ -63,8 +65,10 @@ class GuardedPair final : public tcp::Pair {
     if (!lock || state_ == CLOSED) return;
     if (state_ == CONNECTED) return handleReadWrite(events);
     try {
-      if (state_ == LISTENING) handleListening();
-      if (state_ == CONNECTING) handleConnecting();
+      if (state_ == LISTENING)
+        handleListening();
+      else
+        handleConnecting();
     } catch (...) {
       end_connection(std::current_exception());
     }
@@ -118,7 +122,14 @@ class GuardedPair final : public tcp::Pair {
     }
   }
 
+  void leave_seat() {
+    const std::lock_guard lock(seat_->mutex);
+    seat_->pair = nullptr;
+  }
+
   const std::shared_ptr<Seat> seat_{new Seat { {}, this }};
+#else
+  void leave_seat() {}
 #endif
 };
 
