@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capi/estimator_c.h"
 
+#include <tutti/version.h>
+
 #include "base/function_token.h"
 #include "base/text.h"
 #include "capi/cancel_c.h"
