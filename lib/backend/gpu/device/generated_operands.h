@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "backend/gpu/device/element_program.h"
+#include "backend/gpu/device/fused_program.h"
 #include "backend/gpu/device/reduction_data.h"
 #include "backend/gpu/device/rows.h"
 
@@ -15,6 +16,7 @@ namespace tutti::impl::backend::gpu {
 struct GeneratedOperands {
   ElementPlaces places;      ///< all aligned to 16
   Rows<ElementPlaces> rows;  ///< of several calls: in place of these
+  FusedPlaces fused;         ///< of a multi-output fusion: in place of these; not aligned
   // Of reductions alone.
   void *partials;  ///< results of a first pass; null: there is one pass
   ReductionLayout layout;

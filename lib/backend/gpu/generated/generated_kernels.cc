@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "backend/gpu/generated/fused_text.h"
 #include "backend/gpu/generated/generated_headers.h"
 #include "backend/gpu/generated/platform.h"
 #include "backend/gpu/runtime/launch_gate.h"
@@ -109,19 +110,19 @@ Result<const RunTimeCompiler *> KernelGenerator::compiler() {
   return compiler_.get();
 }
 
-std::optional<int64_t> KernelBatch::reduced_bytes() {
+bool KernelBatch::may_generate() const {
   const GenerateKernels mode = generator_.mode();
-  const bool is_wanted =
-      mode == GenerateKernels::always || (mode == GenerateKernels::automatic && platform::generates_kernels());
-  if (!is_wanted || !generator_.compiler().ok()) return std::nullopt;
-  return mode == GenerateKernels::always ? 0 : kLeastBytes;
+  return mode == GenerateKernels::always || (mode == GenerateKernels::automatic && platform::generates_kernels());
+}
+
+std::optional<int64_t> KernelBatch::reduced_bytes() {
+  if (!may_generate() || !generator_.compiler().ok()) return std::nullopt;
+  return generator_.mode() == GenerateKernels::always ? 0 : kLeastBytes;
 }
 
 bool KernelBatch::is_worth(const ElementProgram &program, int64_t elements) const {
-  const GenerateKernels mode = generator_.mode();
-  if (mode == GenerateKernels::never || elements == 0) return false;
-  return mode == GenerateKernels::always ||
-         (platform::generates_kernels() && bytes_moved(program, elements) >= kLeastBytes);
+  if (!may_generate() || elements == 0) return false;
+  return generator_.mode() == GenerateKernels::always || bytes_moved(program, elements) >= kLeastBytes;
 }
 
 GeneratedProgramRef KernelBatch::add(const ElementProgram &program, const ReductionText *reduction) {
@@ -130,6 +131,10 @@ GeneratedProgramRef KernelBatch::add(const ElementProgram &program, const Reduct
 
 GeneratedProgramRef KernelBatch::add_joined(const ElementProgram &program, int64_t elements) {
   return is_worth(program, elements) ? add_text(joined_program_text(program)) : nullptr;
+}
+
+GeneratedProgramRef KernelBatch::add_fused(const FusedProgram &program) {
+  return may_generate() && program.rows * program.columns > 0 ? add_text(fused_text(program)) : nullptr;
 }
 
 GeneratedProgramRef KernelBatch::add_text(std::optional<KernelText> text) {
@@ -203,6 +208,13 @@ gpuError_t launch_generated(const GeneratedProgram &generated, const ElementPlac
   operands.places = places;
   const int64_t chunk = chunk_elements(generated);
   return launch(generated, operands, (places.elements + chunk - 1) / chunk, stream);
+}
+
+gpuError_t launch_generated(const GeneratedProgram &generated, const FusedPlaces &places, int64_t elements,
+                            gpuStream_t stream) {
+  GeneratedOperands operands{};
+  operands.fused = places;
+  return launch(generated, operands, (elements + kBlockThreads - 1) / kBlockThreads, stream);
 }
 
 gpuError_t launch_generated(const GeneratedProgram &generated, const Rows<ElementPlaces> &rows, gpuStream_t stream) {

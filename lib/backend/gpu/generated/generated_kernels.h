@@ -78,6 +78,8 @@ class KernelBatch {
   GeneratedProgramRef add(const ElementProgram &program, const ReductionText *reduction = nullptr);
   /// For several calls of so many elements together.
   GeneratedProgramRef add_joined(const ElementProgram &program, int64_t elements);
+  /// Whatever its size: loops repeat it.
+  GeneratedProgramRef add_fused(const FusedProgram &program);
   /// Bytes from which on a tree that is reduced is worth a kernel; none where there is no compiler.
   std::optional<int64_t> reduced_bytes();
   /// Compiles what has been added. Fails only where kernels are always to be compiled.
@@ -86,6 +88,7 @@ class KernelBatch {
   const base::Json &report() const { return report_; }
 
  private:
+  bool may_generate() const;
   bool is_worth(const ElementProgram &program, int64_t elements) const;
   GeneratedProgramRef add_text(std::optional<KernelText> text);
   base::Status find_all(const RunTimeCompiler &compiler);
@@ -98,6 +101,8 @@ class KernelBatch {
 /// Is there a kernel for it, and do its operands lie where packs can be read?
 bool can_launch(const GeneratedProgramRef &generated, const ElementProgram &program, const ElementPlaces &places);
 gpuError_t launch_generated(const GeneratedProgram &generated, const ElementPlaces &places, gpuStream_t stream);
+gpuError_t launch_generated(const GeneratedProgram &generated, const FusedPlaces &places, int64_t elements,
+                            gpuStream_t stream);
 /// For several calls. None may have an operand where packs cannot be read.
 gpuError_t launch_generated(const GeneratedProgram &generated, const Rows<ElementPlaces> &rows, gpuStream_t stream);
 /// Elements of a chunk of such rows.

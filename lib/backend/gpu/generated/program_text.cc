@@ -2,10 +2,7 @@
 #include "backend/gpu/generated/program_text.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 
-#include "base/hash/checksum.h"
 #include "base/status.h"
 #include "tensor/dtype.h"
 
@@ -15,72 +12,6 @@ using base::concat;
 using tensor::DType;
 
 namespace {
-
-constexpr const char *kOpNames[] = {
-#define TUTTI_ELEMENT_OP_TEXT(name) #name,
-    TUTTI_ELEMENT_OPS(TUTTI_ELEMENT_OP_TEXT)
-#undef TUTTI_ELEMENT_OP_TEXT
-};
-
-int32_t operand_count(ElementOp op) { return op < ElementOp::add ? 1 : op == ElementOp::select ? 3 : 2; }
-
-const char *type_text(Arithmetic arithmetic) {
-  constexpr const char *kTypes[] = {"float", "double", "int64_t", "uint64_t"};
-  return kTypes[static_cast<int32_t>(arithmetic)];
-}
-
-/// What an array of the dtype consists of.
-const char *word_text(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return "float";
-    case DType::f64:
-      return "double";
-    case DType::i32:
-      return "int32_t";
-    case DType::i64:
-      return "int64_t";
-    case DType::i8:
-      return "int8_t";
-    case DType::i16:
-      return "int16_t";
-    case DType::u32:
-      return "uint32_t";
-    case DType::u64:
-      return "uint64_t";
-    case DType::f16:
-    case DType::bf16:
-    case DType::u16:
-      return "uint16_t";
-    case DType::u8:
-    case DType::boolean:
-    case DType::bytes:
-      break;
-  }
-  return "uint8_t";
-}
-
-const char *dtype_text(DType dtype) {
-  constexpr const char *kNames[] = {"",           "DType::f32",     "DType::f64", "DType::i32",  "DType::i64",
-                                    "DType::u8",  "DType::boolean", "DType::f16", "DType::bf16", "DType::i8",
-                                    "DType::i16", "DType::u16",     "DType::u32", "DType::u64",  "DType::bytes"};
-  return kNames[static_cast<int32_t>(dtype)];
-}
-
-std::string number_text(double number) {
-  char text[40];
-  std::snprintf(text, sizeof(text), "C(%a)", number);
-  return text;
-}
-
-std::string hexadecimal(uint64_t number) {
-  char text[20];
-  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(number));
-  return text;
-}
-
-/// Stands for the name until the text is whole.
-constexpr std::string_view kName = "@NAME@";
 
 class ProgramWriter {
  public:
@@ -223,7 +154,7 @@ class ProgramWriter {
   void write_instruction(int32_t index) {
     const ElementInstruction &instruction = program_.instructions[index];
     const int32_t registers[] = {instruction.a, instruction.b, instruction.c};
-    add("      const C v", index, " = apply<ElementOp::", kOpNames[static_cast<int32_t>(instruction.op)], ", C>(");
+    add("      const C v", index, " = apply<ElementOp::", op_text(instruction.op), ", C>(");
     for (int32_t i = 0; i < 3; ++i)
       add(i < operand_count(instruction.op) ? register_text(registers[i]) : "C(0)", ", ");
     add(instruction.number == 0 ? "C(0)" : number_text(instruction.number), ");\n");
@@ -237,23 +168,8 @@ class ProgramWriter {
   std::string text_;
 };
 
-/// The text with its name, which is made of it.
-KernelText named(const std::string &text) {
-  KernelText made;
-  made.name = "tutti_" + hexadecimal(base::fnv1a64(text));
-  for (size_t at = 0;;) {
-    const size_t found = text.find(kName, at);
-    made.text += text.substr(at, found - at);
-    if (found == std::string::npos) return made;
-    made.text += made.name;
-    at = found + kName.size();
-  }
-}
-
 std::optional<KernelText> write_kernel(const ElementProgram &program, const ReductionText *reduction, bool is_joined) {
-  for (int32_t i = 0; i < program.instruction_count; ++i) {
-    if (!std::isfinite(program.instructions[i].number)) return std::nullopt;
-  }
+  if (!can_be_written(program.instructions, program.instruction_count)) return std::nullopt;
   ProgramWriter writer(program, reduction, is_joined);
   KernelText made = named(writer.write());
   made.width = writer.width();

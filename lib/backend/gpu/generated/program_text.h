@@ -17,19 +17,12 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "backend/gpu/device/element_program.h"
+#include "backend/gpu/generated/kernel_text.h"
 
 namespace tutti::impl::backend::gpu {
-
-/// One function `extern "C" __global__ void <name>(const GeneratedOperands operands)` of a grid of any number of blocks
-/// along x; the name is made of the text, so that the texts of several kernels stand side by side.
-struct KernelText {
-  std::string name, text;
-  int32_t width = 1;  ///< elements that a thread takes at a time
-};
 
 /// What is done with a program's elements where they are not stored (reduced_trees.h).
 struct ReductionText {

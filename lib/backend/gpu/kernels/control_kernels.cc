@@ -6,7 +6,8 @@
 
 #include "backend/gpu/device/device_control.h"
 #include "backend/gpu/device/device_elementwise.h"
-#include "backend/gpu/kernel/block.h"
+#include "backend/gpu/fusion/block.h"
+#include "backend/gpu/kernel/extents.h"
 #include "backend/gpu/kernel/kernels.h"
 #include "backend/random_elements.h"
 #include "graph/ops/op_attributes.h"
@@ -55,7 +56,8 @@ ScanLine scan_line(const LoweredValue &value, size_t axis) {
   return line;
 }
 
-/// Scratch memory of a scan: the block, then the states, then one element of each sequence.
+/// Scratch memory of a scan: the block, two places for each state, then one element of each sequence that the block
+/// does not read where it lies.
 struct ScanPlan {
   Block block;
   int64_t block_offset = 0, length = 0;
@@ -63,44 +65,83 @@ struct ScanPlan {
   bool is_reverse = false;
   std::vector<int64_t> state_bytes, state_offsets, element_offsets;
   std::vector<ScanLine> lines, stacked;  // by sequence; by stacked result
+
+  /// Where a state is after `count` iterations: in the place of the results after the last one.
+  void *state(size_t index, int64_t count, const Frame &frame) const {
+    if (count == length) return frame.output(static_cast<int32_t>(index));
+    return frame.scratch_as<char>(state_offsets[index] + (count % 2) * state_bytes_apart(index));
+  }
+  int64_t state_bytes_apart(size_t index) const { return (state_bytes[index] + 255) / 256 * 256; }
+
+  /// Kernels want memory that is aligned as all values are.
+  bool reads_in_place(size_t sequence) const {
+    const ScanLine &line = lines[sequence];
+    return block.reads_in_place(states + sequence) || (line.outer == 1 && line.inner_bytes % 256 == 0);
+  }
 };
 
-Status issue_iteration(const ScanPlan &plan, int64_t index, Block::Run &run, const Frame &frame) {
-  const auto at = [](size_t i) { return static_cast<int32_t>(i); };
-  IssueContext context = frame.context();
-  context.scan_iteration = scan_iteration(frame.scan_iteration(), index);
+/// From one row (the last axis) of a sequence's element to the next, in elements; 0 where rows are not evenly apart.
+int64_t pitch_of(const LoweredValue &value, size_t axis) {
+  const ScanLine line = scan_line(value, axis);
+  Extents element = value.dims;
+  element.erase(element.begin() + static_cast<std::ptrdiff_t>(axis));
+  const int64_t columns = element.empty() ? 1 : element.back(), size = tensor::size_bytes(value.dtype);
+  if (line.outer == 1) return columns;
+  return line.inner_bytes == columns * size ? columns * value.dims[axis] : 0;
+}
+
+/// Elements of sequences come to be where the block reads them.
+Status take_elements(const ScanPlan &plan, int64_t index, Block::Run &run, const Frame &frame) {
   for (size_t i = 0; i < plan.sequences; ++i) {
-    const PieceCopy taken = plan.lines[i].piece(plan.length, index, frame.input(at(plan.states + i)),
-                                                frame.scratch_as<char>(plan.element_offsets[i]), true);
+    const size_t parameter = plan.states + i;
+    const auto *const sequence = frame.input_as<char>(static_cast<int32_t>(parameter));
+    if (plan.reads_in_place(i)) {
+      run.set_parameter(parameter, sequence + index * plan.lines[i].inner_bytes);
+      continue;
+    }
+    const PieceCopy taken =
+        plan.lines[i].piece(plan.length, index, sequence, frame.scratch_as<char>(plan.element_offsets[i]), true);
     TUTTI_TRY(status_of(launch_copy_pieces(taken, frame.stream()), "launching a scan"));
   }
+  return Status();
+}
+
+Status issue_iteration(const ScanPlan &plan, int64_t count, Block::Run &run, const Frame &frame) {
+  const int64_t index = plan.is_reverse ? plan.length - 1 - count : count;
+  IssueContext context = frame.context();
+  context.scan_iteration = scan_iteration(frame.scan_iteration(), index);
+  TUTTI_TRY(take_elements(plan, index, run, frame));
+  for (size_t i = 0; i < plan.states; ++i) {
+    run.set_parameter(i, count == 0 ? frame.input(static_cast<int32_t>(i)) : plan.state(i, count, frame));
+    if (plan.block.makes(i)) run.set_result(i, plan.state(i, count + 1, frame));
+  }
+  for (size_t i = 0; i < plan.stacked.size(); ++i)
+    run.set_place(plan.states + i,
+                  frame.output_as<char>(static_cast<int32_t>(plan.states + i)) + index * plan.stacked[i].inner_bytes);
   TUTTI_TRY(run.issue(context));
   for (size_t i = 0; i < plan.stacked.size(); ++i) {
-    const PieceCopy put = plan.stacked[i].piece(plan.length, index, frame.output(at(plan.states + i)),
-                                                run.result(plan.states + i), false);
+    const size_t result = plan.states + i;
+    if (plan.block.stores_in_place(result)) continue;
+    const PieceCopy put = plan.stacked[i].piece(plan.length, index, frame.output(static_cast<int32_t>(result)),
+                                                run.result(result), false);
     TUTTI_TRY(status_of(launch_copy_pieces(put, frame.stream()), "launching a scan"));
   }
-  // By way of the outputs: a new state may be another state's old memory.
-  for (size_t i = 0; i < plan.states; ++i)
-    TUTTI_TRY(copy(frame.output(at(i)), run.result(i), plan.state_bytes[i], frame));
-  for (size_t i = 0; i < plan.states; ++i)
-    TUTTI_TRY(copy(frame.scratch_as<char>(plan.state_offsets[i]), frame.output(at(i)), plan.state_bytes[i], frame));
+  // Of two states that are one value the second, and states that the block did not make.
+  for (size_t i = 0; i < plan.states; ++i) {
+    void *const next = plan.state(i, count + 1, frame);
+    if (run.result(i) != next) TUTTI_TRY(copy(next, run.result(i), plan.state_bytes[i], frame));
+  }
   return Status();
 }
 
 Status issue_scan(const ScanPlan &plan, const Frame &frame) {
   Block::Run run = plan.block.begin(frame.scratch_as<char>(plan.block_offset));
-  for (size_t i = 0; i < plan.states; ++i) {
-    void *const state = frame.scratch_as<char>(plan.state_offsets[i]);
-    TUTTI_TRY(copy(state, frame.input(static_cast<int32_t>(i)), plan.state_bytes[i], frame));
-    run.set_parameter(i, state);
-  }
   for (size_t i = 0; i < plan.sequences; ++i)
     run.set_parameter(plan.states + i, frame.scratch_as<char>(plan.element_offsets[i]));
   for (size_t i = plan.states + plan.sequences; i < plan.states + plan.sequences + plan.captures; ++i)
     run.set_parameter(i, frame.input(static_cast<int32_t>(i)));
   for (int64_t count = 0; count < plan.length; ++count)
-    TUTTI_TRY(issue_iteration(plan, plan.is_reverse ? plan.length - 1 - count : count, run, frame));
+    TUTTI_TRY(issue_iteration(plan, count, run, frame));
   for (size_t i = 0; i < plan.states && plan.length == 0; ++i)
     TUTTI_TRY(
         copy(frame.output(static_cast<int32_t>(i)), frame.input(static_cast<int32_t>(i)), plan.state_bytes[i], frame));
@@ -172,25 +213,34 @@ Result<Kernel> make_cond(KernelRequest &request) {
 Result<Kernel> make_scan(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::ScanAttributes::from(request.node));
   auto plan = std::make_shared<ScanPlan>();
-  TUTTI_ASSIGN(plan->block, Block::compile(request, request.node.regions[0]));
   plan->states = static_cast<size_t>(attributes.states);
   plan->sequences = static_cast<size_t>(attributes.sequences);
   plan->is_reverse = attributes.reverse;
   const size_t axis = static_cast<size_t>(attributes.axis);
   plan->captures = request.input_count() - plan->states - plan->sequences;
   plan->length = request.input(plan->states).dims[axis];
+  RegionPitches pitches;
+  pitches.parameters.resize(request.input_count());
+  for (size_t i = plan->states; i < plan->states + plan->sequences; ++i)
+    pitches.parameters[i] = pitch_of(request.input(i), axis);
+  pitches.results.resize(request.node.outputs.size());
+  for (size_t i = plan->states; i < request.node.outputs.size(); ++i)
+    pitches.results[i] = pitch_of(request.output(i), axis);
+  TUTTI_ASSIGN(plan->block, Block::compile(request, request.node.regions[0], pitches));
   plan->block_offset = request.reserve_scratch(plan->block.scratch_bytes());
   for (size_t i = 0; i < plan->states; ++i) {
     plan->state_bytes.push_back(request.input(i).bytes);
-    plan->state_offsets.push_back(request.reserve_scratch(request.input(i).bytes));
+    plan->state_offsets.push_back(request.reserve_scratch(2 * plan->state_bytes_apart(i)));
   }
   for (size_t i = 0; i < plan->sequences; ++i) {
     const ScanLine line = scan_line(request.input(plan->states + i), axis);
     plan->lines.push_back(line);
-    plan->element_offsets.push_back(request.reserve_scratch(line.outer * line.inner_bytes));
+    const bool is_copied = !plan->reads_in_place(i);
+    plan->element_offsets.push_back(request.reserve_scratch(is_copied ? line.outer * line.inner_bytes : 0));
   }
   for (size_t i = plan->states; i < request.node.outputs.size(); ++i)
     plan->stacked.push_back(scan_line(request.output(i), axis));
+  request.kernel_name = base::concat("scan of ", plan->block.call_count());
   return Kernel(
       [plan = std::shared_ptr<const ScanPlan>(plan)](const Frame &frame) { return issue_scan(*plan, frame); });
 }

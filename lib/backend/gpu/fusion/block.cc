@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/gpu/kernel/block.h"
+#include "backend/gpu/fusion/block.h"
 
 #include <map>
 #include <utility>
 
+#include "backend/gpu/device/device_fused.h"
+#include "backend/gpu/generated/generated_kernels.h"
 #include "backend/memory_plan.h"
 
 namespace tutti::impl::backend::gpu {
@@ -29,20 +31,58 @@ class Positions {
   std::map<ValueId, int32_t> positions_;
 };
 
+/// The further place of a result as if it were a value.
+ValueId place_of(const LoweredGraph &lowered, size_t result) {
+  return static_cast<ValueId>(lowered.values().size() + result);
+}
+
+Kernel fused_kernel(const FusedProgram &program, const GeneratedProgramRef &generated) {
+  return [program, generated](const Frame &frame) {
+    FusedPlaces places{};
+    for (int32_t i = 0; i < program.input_count; ++i)
+      places.inputs[i] = frame.input(i);
+    for (int32_t i = 0; i < program.output_count; ++i)
+      places.outputs[i] = frame.output(i);
+    if (generated != nullptr && generated->kernel != nullptr)
+      return status_of(launch_generated(*generated, places, program.rows * program.columns, frame.stream()),
+                       "launching generated fused work");
+    return status_of(launch_fused(program, places, frame.stream()), "launching fused work");
+  };
+}
+
+KernelCall fused_call(const LoweredGraph &lowered, const FusedGroup &group, KernelBatch *batch) {
+  KernelCall call;
+  call.inputs = group.inputs;
+  for (const FusedTarget &target : group.outputs)
+    call.outputs.push_back(target.value != kNoValue ? target.value
+                                                    : place_of(lowered, static_cast<size_t>(target.result)));
+  call.generated = batch != nullptr ? batch->add_fused(group.program) : nullptr;
+  call.kernel = fused_kernel(group.program, call.generated);
+  call.kernel_name = base::concat("fused(", group.nodes, ")");
+  return call;
+}
+
 }  // namespace
 
-Result<Block> Block::compile(KernelRequest &request, const graph::Region &region) {
+Result<Block> Block::compile(KernelRequest &request, const graph::Region &region, const RegionPitches &pitches) {
   Block block;
   std::vector<int64_t> call_scratch;
-  for (const NodeId id : region.nodes) {
-    const Node &node = request.lowered.graph().node(id);
-    if (node.op == "constant") continue;
+  RegionPlan plan = plan_region(request.lowered, region, pitches);
+  for (const RegionStep &step : plan.steps) {
+    if (step.group >= 0) {
+      block.calls_.push_back(fused_call(request.lowered, plan.groups[static_cast<size_t>(step.group)], request.batch));
+      call_scratch.push_back(0);
+      continue;
+    }
+    const Node &node = request.lowered.graph().node(step.node);
     KernelRequest inner{request.lowered, node, request.library, request.faults, request.batch};
     inner.trials = request.trials;
     TUTTI_ASSIGN(KernelCall call, make_call(inner));
     block.calls_.push_back(std::move(call));
     call_scratch.push_back(inner.scratch_bytes);
   }
+  block.is_dense_ = std::move(plan.is_dense);
+  block.is_placed_ = std::move(plan.is_placed);
   block.plan(request.lowered, region, call_scratch);
   return block;
 }
@@ -51,6 +91,9 @@ void Block::plan(const LoweredGraph &lowered, const graph::Region &region, const
   Positions positions;
   for (const ValueId value : region.parameters)
     parameters_.push_back(positions.of(value));
+  for (size_t result = 0; result < region.results.size(); ++result)
+    places_.push_back(positions.of(place_of(lowered, result)));
+  const auto is_place = [&](ValueId value) { return static_cast<size_t>(value) >= lowered.values().size(); };
   std::map<int32_t, NodeId> constants;
   for (const NodeId id : region.nodes) {
     const Node &node = lowered.graph().node(id);
@@ -73,8 +116,11 @@ void Block::plan(const LoweredGraph &lowered, const graph::Region &region, const
       use(value, step);
     }
     for (int32_t &value : call.outputs) {
-      const int64_t bytes = lowered.value(value).bytes;
+      const ValueId made = value;
       value = positions.of(value);
+      // Parts of a concat have one memory.
+      if (is_place(made) || block_of.count(value) != 0) continue;
+      const int64_t bytes = lowered.value(made).bytes;
       block_of[value] = blocks.size();
       blocks.push_back({bytes, step, step});
     }

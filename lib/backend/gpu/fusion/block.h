@@ -10,23 +10,36 @@
 //   run.set_parameter(0, pointer);
 //   TUTTI_TRY(run.issue(frame.context()));
 //   const void *result = run.result(0);                  // on the device, valid until the block is issued again
-#ifndef TUTTI_BACKEND_GPU_KERNEL_BLOCK_H_
-#define TUTTI_BACKEND_GPU_KERNEL_BLOCK_H_
+//
+// Elementwise nodes of a region are few launches (region_fusion.h), which may read parameters and store results where
+// these lie in something wider.
+#ifndef TUTTI_BACKEND_GPU_FUSION_BLOCK_H_
+#define TUTTI_BACKEND_GPU_FUSION_BLOCK_H_
 
 #include <cstdint>
 #include <vector>
 
+#include "backend/gpu/fusion/region_fusion.h"
 #include "backend/gpu/kernel/kernel.h"
 
 namespace tutti::impl::backend::gpu {
 
 class Block {
  public:
-  static base::Result<Block> compile(KernelRequest &request, const graph::Region &region);
+  static base::Result<Block> compile(KernelRequest &request, const graph::Region &region,
+                                     const RegionPitches &pitches = {});
 
   int64_t scratch_bytes() const { return scratch_bytes_; }
   int64_t result_bytes(size_t index) const { return result_bytes_[index]; }
   size_t result_count() const { return results_.size(); }
+  /// Is the parameter read where it lies, with its pitch? Else it has to be dense.
+  bool reads_in_place(size_t parameter) const { return is_dense_[parameter] == 0; }
+  /// Does the block store the result in its further place? Else it is to be copied from where it is.
+  bool stores_in_place(size_t result) const { return is_placed_[result] != 0; }
+  /// Is it made in memory of its own, which the caller may provide?
+  bool makes(size_t result) const { return locals_[static_cast<size_t>(results_[result])].offset >= 0; }
+  /// Launches of one issue, as calls.
+  size_t call_count() const { return calls_.size(); }
 
   /// One issue of the block: which pointers its values have.
   class Run {
@@ -34,6 +47,10 @@ class Block {
     void set_parameter(size_t index, const void *pointer) {
       table_[static_cast<size_t>(block_->parameters_[index])] = const_cast<void *>(pointer);
     }
+    /// The further place of a result.
+    void set_place(size_t result, void *place) { table_[static_cast<size_t>(block_->places_[result])] = place; }
+    /// The memory that a result is made in.
+    void set_result(size_t result, void *memory) { table_[static_cast<size_t>(block_->results_[result])] = memory; }
     base::Status issue(const IssueContext &context);
     /// After issue().
     const void *result(size_t index) const { return table_[static_cast<size_t>(block_->results_[index])]; }
@@ -55,12 +72,13 @@ class Block {
   void plan(const LoweredGraph &lowered, const graph::Region &region, const std::vector<int64_t> &call_scratch);
 
   std::vector<KernelCall> calls_;
-  std::vector<Local> locals_;  // by position in the table
-  std::vector<int32_t> parameters_, results_;
+  std::vector<Local> locals_;                           // by position in the table
+  std::vector<int32_t> parameters_, results_, places_;  // positions
+  std::vector<char> is_dense_, is_placed_;              // by parameter, by result
   std::vector<int64_t> result_bytes_;
   int64_t scratch_bytes_ = 0;
 };
 
 }  // namespace tutti::impl::backend::gpu
 
-#endif  // TUTTI_BACKEND_GPU_KERNEL_BLOCK_H_
+#endif  // TUTTI_BACKEND_GPU_FUSION_BLOCK_H_
