@@ -110,6 +110,18 @@ class Gpt2(nn.Module):
         return nn.functional.linear(self.norm(self.blocks(x)), self.table.weight)
 
 
+class Lstm(nn.Module):
+    """Positions [rows, length, channels] to logits, of what the last layer gives at the last position."""
+
+    def __init__(self, channels, units, layers, classes):
+        super().__init__()
+        self.lstm = nn.LSTM(channels, units, layers, batch_first=True)
+        self.dense = nn.Linear(units, classes)
+
+    def forward(self, x):
+        return self.dense(self.lstm(x)[0][:, -1])
+
+
 # name: how it is made, the shape of one row, classes
 MODELS = {
     'toy': (lambda: mlp(10, 16, 2), (10,), 2),
@@ -121,6 +133,7 @@ MODELS = {
     'resnet50': (resnet50, (3, 224, 224), 1000),
     'gpt2': (lambda: Gpt2(12, 768, 12, 1024, 50304), (1024,), 50304),
     'gpt2_tiny': (lambda: Gpt2(2, 64, 4, 48, 320), (48,), 320),
+    'lstm': (lambda: Lstm(256, 256, 2, 10), (64, 256), 10),
 }
 # Those that read words and have a label for each; how many words are drawn.
 WORDS = {'gpt2': 32768, 'gpt2_tiny': 256}
@@ -158,6 +171,11 @@ def load_values(model, values):
                 module.weight.copy_(torch.cat(kernels, 1).t())
                 module.bias.copy_(torch.cat(biases))
                 image_channels = None
+            elif isinstance(module, nn.LSTM):
+                for layer in range(module.num_layers):
+                    for name, suffix in (('weight_ih', 'kernel'), ('weight_hh', 'recurrent_kernel'), ('bias_ih', 'bias'),
+                                         ('bias_hh', 'recurrent_bias')):
+                        getattr(module, f'{name}_l{layer}').copy_(values[f'lstm{layer + 1}/{suffix}'].t())
             elif isinstance(module, nn.Embedding):
                 module.weight.copy_(values[next(tables)])
             elif isinstance(module, nn.LayerNorm):

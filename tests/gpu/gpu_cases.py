@@ -9,6 +9,7 @@ MOST_MEMORY_SHARE = 0.9
 # How much slower a step may be whose gradients lie in memory between two programs.
 MOST_BUCKETED = 1.015
 # Of tests/backend/cpu/step_networks.h.
+IMAGELESS = ('toy', 'mlp', 'gpt2', 'lstm')
 WORDS_OF_A_ROW = {'gpt2': 1024}
 
 
@@ -31,7 +32,7 @@ class Case:
     def speed(self, milliseconds):
         """A step in so long: (things a second, what they are)."""
         words = WORDS_OF_A_ROW.get(self.model)
-        what = 'tokens' if words else 'examples' if self.model in ('toy', 'mlp') else 'images'
+        what = 'tokens' if words else 'examples' if self.model in IMAGELESS else 'images'
         return self.batch * (words or 1) / milliseconds * 1e3, what
 
     def ours(self):
@@ -50,7 +51,7 @@ class Case:
         return [self.eager(), *('+'.join([form, *optimizer, *self.words()]) for form in ('compiled', 'graphs'))]
 
     def words(self):
-        words = ['cuda'] + (['channels_last'] if self.model not in ('toy', 'mlp', 'gpt2') else [])
+        words = ['cuda'] + (['channels_last'] if self.model not in IMAGELESS else [])
         return words + (['amp'] if self.precision == 'bf16' else []) + (['latency'] if self.latency else [])
 
 
@@ -62,6 +63,7 @@ CASES = [
     Case('inference', 'resnet50', 1, 1.25, latency=True),
     Case('inference', 'resnet50', 256, 1.2, 'bf16'),
     Case('training', 'resnet50', 256, 1 / MOST_BUCKETED, 'bf16', bucketed=True),
+    Case('training', 'lstm', 32, 0.9),
     Case('inference', 'resnet50', 256, 1.2),
     Case('training', 'resnet50', 64, 1.0),
     Case('training', 'resnet18', 128, 1.0),

@@ -213,7 +213,7 @@ def sanitized(build):
     # Nothing on the device waits for the host: the tool may wait for each launch.
     yield 'backend_objects', (conformance, 'backend_objects', plugin), {'CUDA_LAUNCH_BLOCKING': '1'}
     yield 'backend_programs', (programs, plugin), {}
-    for kind in ('trees', 'rows', 'views'):
+    for kind in ('trees', 'loops', 'rows', 'views'):
         yield f'backend_{kind}', (conformance, f'backend_{kind}', plugin), {}
     for name, ops in SLICES.items():
         yield f'backend_ops {name}', (conformance, 'backend_ops', plugin), {'TUTTI_TESTED_OPS': ops, **SMALL}
@@ -221,7 +221,7 @@ def sanitized(build):
     distribute = os.path.join(build, 'tests', 'distribute', 'distribute_tests')
     yield 'gradient_clip', (distribute, 'gradient_clip'), {'TUTTI_TEST_BACKEND': plugin}
     step_bench = os.path.join(build, 'tests', 'bench', 'step_bench')
-    yield 'train_step', (step_bench, '--backend', plugin, '--loop', '3', 'mlp:8', 'cnn:2', 'gpt2_tiny:1'), {}
+    yield 'train_step', (step_bench, '--backend', plugin, '--loop', '3', 'mlp:8', 'cnn:2', 'gpt2_tiny:1', 'lstm:1'), {}
 
 
 def sanitize(build, toolkit):

@@ -154,6 +154,32 @@ class Network {
     return dense(b.reshape(mixed, {GraphBuilder::batch(), length, channels}), channels, channels, false);
   }
 
+  /// Long short-term memory (Hochreiter and Schmidhuber, 1997, with forget gates) over x [rows, length, channels]: the
+  /// outputs of all positions. Gates in the order input, forget, cell, output. Two biases, as in PyTorch.
+  ValueId lstm(ValueId x, int64_t in, int64_t units) {
+    const std::string name = base::concat("lstm", ++lstm_count_);
+    const double scale = 1 / std::sqrt(static_cast<double>(units));
+    const ValueId kernel = variable({name + "/kernel", {in, 4 * units}, scale});
+    const ValueId recurrent = variable({name + "/recurrent_kernel", {units, 4 * units}, scale});
+    ValueId gates = b.add(b.matmul(x, kernel), variable({name + "/bias", {4 * units}, scale}));
+    gates = b.add(gates, variable({name + "/recurrent_bias", {4 * units}, scale}));
+    count(positions_of(x) * static_cast<double>((in + units) * 4 * units), lstm_count_ > 1);
+    const graph::Dims dims = {GraphBuilder::batch(), units};
+    const ValueId zeros = b.broadcast_to(b.constant(0, DType::f32), dims);
+    const auto body = [&](GraphBuilder &at, const std::vector<ValueId> &v) {
+      const ValueId all = at.add(v[2], at.matmul(v[0], recurrent));
+      const auto part = [&](const char *activation, int64_t index) {
+        return at.unary(activation, at.slice(all, {0, index * units}, dims));
+      };
+      const ValueId i = part("sigmoid", 0), f = part("sigmoid", 1), g = part("tanh", 2), o = part("sigmoid", 3);
+      const ValueId c = at.add(at.mul(f, v[1]), at.mul(i, g));
+      const ValueId h = at.mul(o, at.unary("tanh", c));
+      // What the backward pass need not make again.
+      return training_ ? std::vector<ValueId>{h, c, h, v[1], i, f, g, o} : std::vector<ValueId>{h, c, h};
+    };
+    return b.scan({zeros, zeros}, {gates}, body, 1)[2];
+  }
+
   /// Logits of the words of a table.
   ValueId words_of(ValueId x, ValueId table) {
     const graph::Dims &dims = b.dims(table);
@@ -199,7 +225,7 @@ class Network {
 
   StepModel &model_;
   bool training_;
-  int dense_count_ = 0, convolution_count_ = 0, norm_count_ = 0;
+  int dense_count_ = 0, convolution_count_ = 0, norm_count_ = 0, lstm_count_ = 0;
   std::vector<std::pair<std::string, ValueId>> running_;
 };
 
@@ -303,6 +329,15 @@ ValueId build_gpt2(Network &n, ValueId x, const Gpt2Sizes &sizes, int64_t d) {
   return n.words_of(n.layer_norm(x, channels), table);
 }
 
+constexpr int64_t kPositions = 64, kChannels = 256;
+
+ValueId build_lstm(Network &n, ValueId x, int64_t d) {
+  const int64_t units = kChannels / d;
+  x = n.lstm(n.lstm(x, kChannels, units), units, units);
+  const ValueId last = n.b.slice(x, {0, kPositions - 1, 0}, {GraphBuilder::batch(), 1, units});
+  return n.dense(n.b.reshape(last, {GraphBuilder::batch(), units}), units, 10, false);
+}
+
 struct ModelEntry {
   const char *letter;
   const char *name;
@@ -334,6 +369,7 @@ const ModelEntry kModels[] = {
      kGpt2Tiny.words,
      [](Network &n, ValueId x, int64_t d) { return build_gpt2(n, x, kGpt2Tiny, d); },
      {kGpt2Tiny.length}},
+    {"L", "lstm", {kPositions, kChannels}, 10, build_lstm},
 };
 
 ValueId build_logits(Network &n, const StepModel &model, const ModelEntry &entry, int64_t width_divisor) {
@@ -364,7 +400,9 @@ Status build_accumulate(StepModel &model, const ModelEntry &entry, int64_t width
   }
   for (const auto &[entry_name, value] : n.running())
     n.b.state_write(value, entry_name);
-  TUTTI_ASSIGN(model.accumulate, n.b.finish_graph());
+  TUTTI_ASSIGN(graph::Graph accumulate, n.b.finish_graph());
+  // As trainers do.
+  model.accumulate = graph::rewrite::optimize(graph::rewrite::inline_regions(std::move(accumulate)));
   return Status();
 }
 

@@ -19,9 +19,11 @@
 //                label for each, of 50304 words (those of GPT-2, rounded up), whose table is the last layer, too: 124
 //                million parameters
 //   K  gpt2_tiny the same of 2 blocks of 64 channels, 4 heads, 48 words as input, 320 words
+//   L  lstm      two layers of 256 units over 64 positions of 256 channels, and a dense layer behind the last position
 //
 // Variables, in the order of the layers: dense1/kernel, dense1/bias; conv1/kernel, conv1/bias where there is one;
-// norm1/scale, offset, mean, variance; embedding/table, embedding/places. Strided convolutions are padded alike on all
+// norm1/scale, offset, mean, variance; embedding/table, embedding/places; lstm1/kernel, recurrent_kernel, bias,
+// recurrent_bias. Strided convolutions are padded alike on all
 // sides, as PyTorch does.
 #ifndef TUTTI_TESTS_BACKEND_CPU_STEP_NETWORKS_H_
 #define TUTTI_TESTS_BACKEND_CPU_STEP_NETWORKS_H_

@@ -166,6 +166,12 @@ void transformers_agree_with_reference(void **) {
   }
 }
 
+void recurrent_networks_agree_with_reference(void **) {
+  for (const Level level : {Level::fast, Level::repeatable})
+    compare("lstm", 16, 3, level);
+  compare_joined("lstm", 32, 2, Level::fast);
+}
+
 void odd_widths_agree_with_reference(void **) {
   compare("C", 32, 3, Level::fast);
   compare_deep("D", 4, 8, Level::fast);
@@ -281,6 +287,7 @@ static int run_all(int argc, char **argv) {
       cmocka_unit_test(gradients_agree_with_reference),
       cmocka_unit_test(convolutional_networks_agree_with_reference),
       cmocka_unit_test(transformers_agree_with_reference),
+      cmocka_unit_test(recurrent_networks_agree_with_reference),
       cmocka_unit_test(odd_widths_agree_with_reference),
       cmocka_unit_test(deep_networks_agree_with_reference),
       cmocka_unit_test(predictions_agree_with_reference),
