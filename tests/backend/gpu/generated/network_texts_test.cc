@@ -85,7 +85,7 @@ void check_network(const char *network) {
 }
 
 void the_kernels_of_networks_compile(void **) {
-  for (const char *network : {"mlp", "resnet20", "separable"})
+  for (const char *network : {"mlp", "resnet20", "separable", "lstm"})
     check_network(network);
   assert_true(compiled_texts > 1);
 }
