@@ -143,20 +143,6 @@ tutti_options *make_options(const char *schema, const char *json) {
   return options;
 }
 
-int is_missing(const char *backend) {
-  tutti_options *options = NULL;
-  tutti_context *context = NULL;
-  tutti_error *err = NULL;
-  if (tutti_options_create("context", &options, &err) == TUTTI_OK) {
-    tutti_options_set_string(options, backend[0] == '/' ? "plugin" : "backend", backend);
-    (void)tutti_context_create(options, &context, &err);
-  }
-  const int answer = err != NULL && tutti_error_get_code(err) == TUTTI_UNAVAILABLE;
-  if (answer) printf("skipped: %s\n", tutti_error_get_text(err));
-  tutti_error_unref(err), tutti_context_unref(context), tutti_options_unref(options);
-  return answer;
-}
-
 tutti_estimator *toy_estimator(const char *run) {
   tutti_options *options = run != NULL ? make_options("run", run) : NULL;
   tutti_estimator *estimator = NULL;

@@ -13,6 +13,7 @@
 
 #include <tutti/tutti.h>
 
+#include "missing_backend.h"
 #include "testing.h"
 
 #define assert_ok(call)                                                                     \
@@ -35,10 +36,6 @@
 
 void check_error(int32_t code, const char *needle, int32_t answer, tutti_error *err, const char *call, const char *file,
                  int line);
-
-/* Whether this machine lacks what a backend (a name, or a path of a plug-in) needs; says so. Its tests are skipped. */
-enum { TEST_IS_SKIPPED = 77 };
-int is_missing(const char *backend);
 
 /* Counts objects; `assert_nothing_left` compares. As setup and teardown of a group. */
 int remember_live_objects(void **state);

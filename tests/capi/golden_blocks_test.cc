@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "golden_entries.h"
+#include "missing_backend.h"
 // Behind the four that it needs.
 extern "C" {
 #include <cmocka.h>
@@ -217,6 +218,7 @@ int main(int count, char **arguments) {
   if (count < 2) return 2;
   file_name = arguments[1];
   if (count > 2) backend = arguments[2];
+  if (!backend.empty() && is_missing(backend.c_str())) return TEST_IS_SKIPPED;
   const CMUnitTest tests[] = {cmocka_unit_test(test_blocks)};
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

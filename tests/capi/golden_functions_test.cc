@@ -22,6 +22,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "missing_backend.h"
 // Behind the four that it needs.
 extern "C" {
 #include <cmocka.h>
@@ -434,6 +436,7 @@ int main(int count, char **arguments) {
   if (count < 2) return 2;
   file_name = arguments[1];
   if (count > 2) plugin = arguments[2];
+  if (!plugin.empty() && is_missing(plugin.c_str())) return TEST_IS_SKIPPED;
   const CMUnitTest tests[] = {cmocka_unit_test(test_functions), cmocka_unit_test(test_of_sums_over_rows),
                               cmocka_unit_test(test_in_loops), cmocka_unit_test(test_in_maps)};
   return cmocka_run_group_tests(tests, nullptr, nullptr);

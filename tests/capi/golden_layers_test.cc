@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "golden_entries.h"
+#include "missing_backend.h"
 // Behind the others: it has macros of common names.
 extern "C" {
 #include <cmocka.h>
@@ -325,6 +326,7 @@ int main(int count, char **arguments) {
   if (count < 2) return 2;
   file_name = arguments[1];
   if (count > 2) plugin = arguments[2];
+  if (!plugin.empty() && is_missing(plugin.c_str())) return TEST_IS_SKIPPED;
   const CMUnitTest tests[] = {cmocka_unit_test(test_layers), cmocka_unit_test(test_ids_out_of_range),
                               cmocka_unit_test(test_mistakes), cmocka_unit_test(test_initial_rows_of_padding),
                               cmocka_unit_test(test_rows_of_padding)};

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "golden_entries.h"
+#include "missing_backend.h"
 // Behind the four that it needs.
 extern "C" {
 #include <cmocka.h>
@@ -210,6 +211,7 @@ int main(int argc, char **argv) {
   file_name = argv[1];
   least_optimizers = std::stoul(argv[2]);
   if (argc > 3) plugin = argv[3];
+  if (!plugin.empty() && is_missing(plugin.c_str())) return TEST_IS_SKIPPED;
   const CMUnitTest tests[] = {cmocka_unit_test(test_optimizers_by_name)};
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -16,6 +16,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "missing_backend.h"
 // Behind the four that it needs.
 extern "C" {
 #include <cmocka.h>
@@ -181,6 +183,7 @@ int main(int count, char **arguments) {
   if (count < 2) return 2;
   file_name = arguments[1];
   if (count > 2) plugin = arguments[2];
+  if (!plugin.empty() && is_missing(plugin.c_str())) return TEST_IS_SKIPPED;
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_recurrent_layers),
       cmocka_unit_test(test_mistakes),
