@@ -36,8 +36,8 @@ constexpr const char *kBinary[] = {"add", "sub", "mul", "maximum", "minimum"};
 /// A body is a function of its number.
 class BodyBuilder {
  public:
-  BodyBuilder(GraphBuilder &builder, uint64_t number, DType dtype)
-      : builder_(builder), dtype_(dtype), random_(base::RandomKey::of(11, number, 0)) {}
+  BodyBuilder(GraphBuilder &builder, uint64_t number)
+      : builder_(builder), random_(base::RandomKey::of(11, number, 0)) {}
 
   /// Of parameters [rows, columns], [rows, parts * columns], and others that are broadcast to the first.
   Values build(const Values &narrow, const Values &wide, const Values &broadcast, ValueId kernel, size_t states,
@@ -57,6 +57,9 @@ class BodyBuilder {
       results.push_back(random_.below(3) == 0 ? any(wide_) : any(narrow_));
     return results;
   }
+
+  /// Of what build() made.
+  ValueId any_wide() { return any(wide_); }
 
  private:
   ValueId any(const Values &values) {
@@ -116,7 +119,6 @@ class BodyBuilder {
   }
 
   GraphBuilder &builder_;
-  const DType dtype_;
   base::RandomStream random_;
   Values narrow_, wide_, broadcast_;
   ValueId kernel_ = graph::kNoValue;
@@ -134,33 +136,61 @@ Tensor operand(DType dtype, std::vector<int64_t> dims, uint64_t seed) {
   return assert_ok_value(conformance::make_operand(made, seed));
 }
 
-void check_loops(DType dtype, int64_t axis, bool is_reverse, int32_t nodes, uint64_t first, uint64_t count,
-                 double tolerance) {
+struct Loops {
+  DType dtype = DType::f32;
+  int64_t axis = 1;
+  bool is_reverse = false;
+  /// Is the second state a product of what the iteration has made, which one node of the next one reads?
+  bool ends_with_product = false;
+  int32_t nodes = 12;
+  uint64_t first = 0, count = 60;
+  double tolerance = 1e-4;
+};
+
+Values body_of(const Loops &loops, uint64_t number, GraphBuilder &in, const Values &at, const Values &captured) {
+  const auto product = [&](ValueId wide) {
+    const bool is_transposed = number % 2 == 1;
+    return in.matmul(wide, captured[is_transposed ? 5 : 4], false, is_transposed);
+  };
+  BodyBuilder body(in, number);
+  const ValueId second = loops.ends_with_product ? in.add(at[1], at[2]) : at[1];
+  // What it multiplies may be made long before the end.
+  const bool is_early = loops.ends_with_product && number % 3 == 0;
+  const ValueId early = is_early ? product(in.unary("tanh", at[3])) : graph::kNoValue;
+  Values results = body.build({at[0], second, at[2]}, {captured[0], at[3]}, {captured[1], captured[2], at[4]},
+                              captured[3], 2, 3, loops.nodes);
+  if (loops.ends_with_product) results[1] = is_early ? early : product(body.any_wide());
+  return results;
+}
+
+void check(const Loops &loops) {
   if (!tested->device->backend().runs_regions()) test_skip();
+  const auto made = [&](std::vector<int64_t> dims, uint64_t seed) {
+    return operand(loops.dtype, std::move(dims), seed);
+  };
   const std::vector<int64_t> narrow = {kRows, kColumns}, wide = {kRows, kParts * kColumns};
-  const std::vector<Tensor> inputs = {operand(dtype, narrow, 1),
-                                      operand(dtype, narrow, 2),
-                                      operand(dtype, with_length(narrow, axis), 3),
-                                      operand(dtype, with_length(wide, axis), 4),
-                                      operand(dtype, with_length({kRows, 1}, axis), 5),
-                                      operand(dtype, wide, 6),
-                                      operand(dtype, {kColumns}, 7),
-                                      operand(dtype, {}, 8),
-                                      operand(dtype, {kColumns, kParts * kColumns}, 9)};
+  const std::vector<Tensor> inputs = {made(narrow, 1),
+                                      made(narrow, 2),
+                                      made(with_length(narrow, loops.axis), 3),
+                                      made(with_length(wide, loops.axis), 4),
+                                      made(with_length({kRows, 1}, loops.axis), 5),
+                                      made(wide, 6),
+                                      made({kColumns}, 7),
+                                      made({}, 8),
+                                      made({kColumns, kParts * kColumns}, 9),
+                                      made({kParts * kColumns, kColumns}, 10),
+                                      made({kColumns, kParts * kColumns}, 11)};
   std::vector<uint64_t> bodies;  // by result
   const auto build = [&](GraphBuilder &builder, const Values &values) {
+    const Values captured(values.begin() + 5, values.end());
     Values results;
     bodies.clear();
-    for (uint64_t number = first; number < first + count; ++number) {
-      const Values made = builder.scan(
+    for (uint64_t number = loops.first; number < loops.first + loops.count; ++number) {
+      const Values of_loop = builder.scan(
           {values[0], values[1]}, {values[2], values[3], values[4]},
-          [&](GraphBuilder &in, const Values &at) {
-            return BodyBuilder(in, number, dtype)
-                .build({at[0], at[1], at[2]}, {values[5], at[3]}, {values[6], values[7], at[4]}, values[8], 2, 3,
-                       nodes);
-          },
-          axis, is_reverse);
-      results.insert(results.end(), made.begin(), made.end());
+          [&](GraphBuilder &in, const Values &at) { return body_of(loops, number, in, at, captured); }, loops.axis,
+          loops.is_reverse);
+      results.insert(results.end(), of_loop.begin(), of_loop.end());
       bodies.resize(results.size(), number);
     }
     return results;
@@ -169,24 +199,29 @@ void check_loops(DType dtype, int64_t axis, bool is_reverse, int32_t nodes, uint
   const auto results = assert_ok_value(conformance::run_graph(tested->device, inputs, build));
   assert_int_equal(results.size(), expected.size());
   for (size_t i = 0; i < results.size(); ++i) {
-    const base::Status status = tensor::compare_close(results[i], expected[i], tolerance, tolerance);
+    const base::Status status = tensor::compare_close(results[i], expected[i], loops.tolerance, loops.tolerance);
     if (status.ok()) continue;
-    print_error("result %d of loop %d of %d nodes: %s\n", static_cast<int>(i % 5), static_cast<int>(bodies[i]), nodes,
-                status.to_string().c_str());
+    print_error("result %d of loop %d of %d nodes: %s\n", static_cast<int>(i % 5), static_cast<int>(bodies[i]),
+                loops.nodes, status.to_string().c_str());
     _fail(__FILE__, __LINE__);
   }
 }
 
-void along_the_middle(void **) { check_loops(DType::f32, 1, false, 12, 0, 60, 1e-4); }
-void along_the_first_axis(void **) { check_loops(DType::f32, 0, false, 12, 100, 60, 1e-4); }
-void along_the_last_axis(void **) { check_loops(DType::f32, 2, false, 12, 200, 30, 1e-4); }
-void backwards(void **) { check_loops(DType::f32, 1, true, 12, 300, 60, 1e-4); }
-void with_bodies_larger_than_a_program(void **) { check_loops(DType::f32, 1, false, 120, 400, 20, 1e-4); }
+void along_the_middle(void **) { check({}); }
+void along_the_first_axis(void **) { check({.axis = 0, .first = 100}); }
+void along_the_last_axis(void **) { check({.axis = 2, .first = 200, .count = 30}); }
+void backwards(void **) { check({.is_reverse = true, .first = 300}); }
+void with_bodies_larger_than_a_program(void **) { check({.nodes = 120, .first = 400, .count = 20}); }
 void of_halves(void **) {
-  check_loops(DType::f16, 1, false, 8, 600, 30, 1e-2);
-  check_loops(DType::bf16, 1, false, 8, 700, 30, 6e-2);
+  check({.dtype = DType::f16, .nodes = 8, .first = 600, .count = 30, .tolerance = 1e-2});
+  check({.dtype = DType::bf16, .nodes = 8, .first = 700, .count = 30, .tolerance = 6e-2});
 }
-void of_doubles(void **) { check_loops(DType::f64, 1, false, 12, 500, 20, 1e-9); }
+void of_doubles(void **) { check({.dtype = DType::f64, .first = 500, .count = 20, .tolerance = 1e-9}); }
+void that_end_with_a_product(void **) {
+  check({.ends_with_product = true, .nodes = 3, .first = 800});
+  check({.is_reverse = true, .ends_with_product = true, .nodes = 6, .first = 900, .count = 40});
+  check({.dtype = DType::bf16, .ends_with_product = true, .nodes = 3, .first = 1000, .count = 20, .tolerance = 6e-2});
+}
 
 const CMUnitTest kTests[] = {
     cmocka_unit_test(along_the_middle),
@@ -196,6 +231,7 @@ const CMUnitTest kTests[] = {
     cmocka_unit_test(with_bodies_larger_than_a_program),
     cmocka_unit_test(of_halves),
     cmocka_unit_test(of_doubles),
+    cmocka_unit_test(that_end_with_a_product),
 };
 
 }  // namespace

@@ -45,6 +45,9 @@ __device__ inline bool gpu_floats_to_bfloat16(float low, float high, uint32_t *b
 #endif
 }
 
+/// a b + c, rounded once.
+__device__ inline float gpu_multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
+
 /// Shared memory of the size that the launch asked for, aligned to 16.
 #define TUTTI_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 

@@ -13,6 +13,7 @@
 #define TUTTI_BACKEND_GPU_DEVICE_GENERATED_INL_H_
 
 #include "backend/gpu/device/arithmetic-inl.h"
+#include "backend/gpu/device/fused_product-inl.h"
 #include "backend/gpu/device/generated_operands.h"
 #include "backend/gpu/device/reduce_work-inl.h"
 #include "backend/gpu/device/reduction_body-inl.h"

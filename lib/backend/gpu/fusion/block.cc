@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/gpu/fusion/block.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
 #include "backend/gpu/device/device_fused.h"
+#include "backend/gpu/fusion/region_products.h"
 #include "backend/gpu/generated/generated_kernels.h"
 #include "backend/memory_plan.h"
 
@@ -64,10 +66,10 @@ KernelCall fused_call(const LoweredGraph &lowered, const FusedGroup &group, Kern
 
 }  // namespace
 
-Result<Block> Block::compile(KernelRequest &request, const graph::Region &region, const RegionPitches &pitches) {
+Result<Block> Block::compile(KernelRequest &request, const graph::Region &region, const LoopPlaces &places) {
   Block block;
   std::vector<int64_t> call_scratch;
-  RegionPlan plan = plan_region(request.lowered, region, pitches);
+  RegionPlan plan = plan_region(request.lowered, region, places);
   for (const RegionStep &step : plan.steps) {
     if (step.group >= 0) {
       block.calls_.push_back(fused_call(request.lowered, plan.groups[static_cast<size_t>(step.group)], request.batch));
@@ -81,10 +83,28 @@ Result<Block> Block::compile(KernelRequest &request, const graph::Region &region
     block.calls_.push_back(std::move(call));
     call_scratch.push_back(inner.scratch_bytes);
   }
+  block.add_products(request, region, places, plan);
   block.is_dense_ = std::move(plan.is_dense);
   block.is_placed_ = std::move(plan.is_placed);
   block.plan(request.lowered, region, call_scratch);
   return block;
+}
+
+void Block::add_products(KernelRequest &request, const graph::Region &region, const LoopPlaces &places,
+                         const RegionPlan &plan) {
+  if (request.batch == nullptr || !request.batch->can_generate()) return;
+  for (const RegionProduct &found : find_region_products(request.lowered, region, places, plan)) {
+    const FusedProgram &program = plan.groups[static_cast<size_t>(plan.steps[found.reader].group)].program;
+    GeneratedProgramRef generated = request.batch->add_fused(program, &found.product);
+    if (generated != nullptr)
+      products_.push_back({found.step, found.reader, found.is_before, program, std::move(generated)});
+  }
+}
+
+bool Block::leaves_products() const {
+  return std::any_of(products_.begin(), products_.end(), [](const FusedCall &product) {
+    return product.is_before && product.generated->kernel != nullptr;
+  });
 }
 
 void Block::plan(const LoweredGraph &lowered, const graph::Region &region, const std::vector<int64_t> &call_scratch) {
@@ -115,6 +135,11 @@ void Block::plan(const LoweredGraph &lowered, const graph::Region &region, const
       value = positions.of(value);
       use(value, step);
     }
+    for (const FusedCall &product : products_) {
+      if (product.reader != static_cast<size_t>(step) || product.is_before) continue;
+      for (const int32_t factor : calls_[product.product].inputs)
+        use(factor, step);
+    }
     for (int32_t &value : call.outputs) {
       const ValueId made = value;
       value = positions.of(value);
@@ -131,6 +156,11 @@ void Block::plan(const LoweredGraph &lowered, const graph::Region &region, const
     results_.push_back(positions.of(value));
     result_bytes_.push_back(lowered.value(value).bytes);
     use(results_.back(), end);
+  }
+
+  for (const FusedCall &product : products_) {
+    for (size_t i = 0; product.is_before && i < calls_[product.product].inputs.size(); ++i)
+      use(calls_[product.product].inputs[i], end);
   }
 
   const MemoryPlan memory = plan_memory(blocks, kScratchAlignment);
@@ -153,13 +183,39 @@ Block::Run Block::begin(void *scratch) const {
   return run;
 }
 
-Status Block::Run::issue(const IssueContext &context) {
+Status Block::Run::issue_product(const FusedCall &product, void *const *factors, const IssueContext &context) const {
+  const KernelCall &reader = block_->calls_[product.reader], &multiply = block_->calls_[product.product];
+  FusedPlaces places{};
+  const int32_t inputs = product.program.input_count;
+  for (int32_t i = 0; i < inputs; ++i)
+    places.inputs[i] = table_[static_cast<size_t>(reader.inputs[static_cast<size_t>(i)])];
+  for (int32_t i = 0; i < 2; ++i)
+    places.inputs[inputs + i] = factors[multiply.inputs[static_cast<size_t>(i)]];
+  for (int32_t i = 0; i < product.program.output_count; ++i)
+    places.outputs[i] = table_[static_cast<size_t>(reader.outputs[static_cast<size_t>(i)])];
+  return status_of(
+      launch_generated_tiles(*product.generated, places, product.program.rows, product.program.columns, context.stream),
+      "launching a product with what reads it");
+}
+
+Status Block::Run::issue(const IssueContext &context, const Run *before, bool is_last) {
   for (size_t i = 0; i < table_.size(); ++i) {
     const NodeId constant = block_->locals_[i].constant;
     if (constant != graph::kNoNode) table_[i] = context.constants[constant];
   }
-  for (const KernelCall &call : block_->calls_)
-    TUTTI_TRY(call.issue(table_.data(), scratch_, context));
+  for (size_t i = 0; i < block_->calls_.size(); ++i) {
+    const auto product = std::find_if(block_->products_.begin(), block_->products_.end(), [&](const FusedCall &one) {
+      return (one.product == i || one.reader == i) && one.generated->kernel != nullptr;
+    });
+    const bool is_alone = product == block_->products_.end() ||
+                          (product->is_before && (product->reader == i ? before == nullptr : is_last));
+    if (is_alone) {
+      TUTTI_TRY(block_->calls_[i].issue(table_.data(), scratch_, context));
+    } else if (product->reader == i) {
+      const Run &factors = product->is_before ? *before : *this;
+      TUTTI_TRY(issue_product(*product, factors.table_.data(), context));
+    }
+  }
   return Status();
 }
 

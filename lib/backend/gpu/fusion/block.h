@@ -17,6 +17,7 @@
 #define TUTTI_BACKEND_GPU_FUSION_BLOCK_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "backend/gpu/fusion/region_fusion.h"
@@ -27,7 +28,7 @@ namespace tutti::impl::backend::gpu {
 class Block {
  public:
   static base::Result<Block> compile(KernelRequest &request, const graph::Region &region,
-                                     const RegionPitches &pitches = {});
+                                     const LoopPlaces &places = {});
 
   int64_t scratch_bytes() const { return scratch_bytes_; }
   int64_t result_bytes(size_t index) const { return result_bytes_[index]; }
@@ -38,8 +39,18 @@ class Block {
   bool stores_in_place(size_t result) const { return is_placed_[result] != 0; }
   /// Is it made in memory of its own, which the caller may provide?
   bool makes(size_t result) const { return locals_[static_cast<size_t>(results_[result])].offset >= 0; }
-  /// Launches of one issue, as calls.
-  size_t call_count() const { return calls_.size(); }
+  /// Launches of one issue, as calls; what is one with a product counts once.
+  size_t call_count() const { return calls_.size() - products_.size(); }
+  /// May products of an issue be left to the next one, which has memory of its own? Known when kernels are compiled.
+  bool leaves_products() const;
+
+  /// A product, computed by the call that reads it where there is a kernel for that.
+  struct FusedCall {
+    size_t product, reader;  ///< calls
+    bool is_before;
+    FusedProgram program;
+    std::shared_ptr<const GeneratedProgram> generated;
+  };
 
   /// One issue of the block: which pointers its values have.
   class Run {
@@ -51,12 +62,16 @@ class Block {
     void set_place(size_t result, void *place) { table_[static_cast<size_t>(block_->places_[result])] = place; }
     /// The memory that a result is made in.
     void set_result(size_t result, void *memory) { table_[static_cast<size_t>(block_->results_[result])] = memory; }
-    base::Status issue(const IssueContext &context);
+    /// `before`: the issue that left products to this one, or null; `is_last`: none is left to the next one.
+    base::Status issue(const IssueContext &context, const Run *before = nullptr, bool is_last = true);
     /// After issue().
     const void *result(size_t index) const { return table_[static_cast<size_t>(block_->results_[index])]; }
 
    private:
     friend class Block;
+    /// The group with its product, whose factors are in the table.
+    base::Status issue_product(const FusedCall &product, void *const *factors, const IssueContext &context) const;
+
     const Block *block_ = nullptr;
     char *scratch_ = nullptr;
     std::vector<void *> table_;
@@ -69,9 +84,12 @@ class Block {
     graph::NodeId constant = graph::kNoNode;  // the constant it is; neither for a parameter
   };
 
+  void add_products(KernelRequest &request, const graph::Region &region, const LoopPlaces &places,
+                    const RegionPlan &plan);
   void plan(const LoweredGraph &lowered, const graph::Region &region, const std::vector<int64_t> &call_scratch);
 
   std::vector<KernelCall> calls_;
+  std::vector<FusedCall> products_;
   std::vector<Local> locals_;                           // by position in the table
   std::vector<int32_t> parameters_, results_, places_;  // positions
   std::vector<char> is_dense_, is_placed_;              // by parameter, by result

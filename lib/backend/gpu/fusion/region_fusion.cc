@@ -100,8 +100,8 @@ struct Members {
 /// One attempt: all nodes have their kinds.
 class RegionPlanner {
  public:
-  RegionPlanner(const RegionNodes &nodes, const RegionPitches &pitches)
-      : nodes_(nodes), pitches_(pitches), levels_(nodes), group_of_(nodes.count(), -1) {}
+  RegionPlanner(const RegionNodes &nodes, const LoopPlaces &places)
+      : nodes_(nodes), places_(places), levels_(nodes), group_of_(nodes.count(), -1) {}
 
   /// The node that is to be a call of its own because no program holds it; none: the plan is made.
   std::optional<size_t> make() {
@@ -167,7 +167,7 @@ class RegionPlanner {
   void place_parameters() {
     for (size_t result = 0; result < region().results.size(); ++result) {
       const ValueId value = region().results[result];
-      if (pitches_.of_result(result) == 0 || nodes_.producer(value).has_value() || !nodes_.is_readable(value)) continue;
+      if (places_.of_result(result) == 0 || nodes_.producer(value).has_value() || !nodes_.is_readable(value)) continue;
       const auto group = std::find_if(members_.begin(), members_.end(),
                                       [&](const Members &members) { return members.space == nodes_.space_of(value); });
       if (group != members_.end()) passed_[result] = static_cast<size_t>(group - members_.begin());
@@ -176,7 +176,7 @@ class RegionPlanner {
 
   /// In its further place a result is stored by the group that makes it.
   bool is_placed(size_t result) const {
-    if (pitches_.of_result(result) == 0) return false;
+    if (places_.of_result(result) == 0) return false;
     if (passed_.count(result) != 0) return true;
     const std::optional<size_t> at = nodes_.producer(region().results[result]);
     return at.has_value() && group_of_[*at] >= 0;
@@ -190,7 +190,7 @@ class RegionPlanner {
     for (size_t parameter = 0; parameter < region().parameters.size(); ++parameter) {
       const ValueId value = region().parameters[parameter];
       bool is_dense =
-          pitches_.of_parameter(parameter) == 0 || nodes_.is_read_by_call(value) || !nodes_.is_readable(value);
+          places_.of_parameter(parameter) == 0 || nodes_.is_read_by_call(value) || !nodes_.is_readable(value);
       for (size_t result = 0; result < region().results.size(); ++result)
         is_dense = is_dense || (region().results[result] == value && plan_.is_placed[result] == 0);
       plan_.is_dense[parameter] = is_dense ? 1 : 0;
@@ -201,7 +201,7 @@ class RegionPlanner {
     const auto found = std::find(region().parameters.begin(), region().parameters.end(), value);
     if (found == region().parameters.end()) return 0;
     const auto parameter = static_cast<size_t>(found - region().parameters.begin());
-    return plan_.is_dense[parameter] != 0 ? 0 : pitches_.of_parameter(parameter);
+    return plan_.is_dense[parameter] != 0 ? 0 : places_.of_parameter(parameter);
   }
 
   /// Does anyone but its own group read the memory of what the node makes?
@@ -209,7 +209,7 @@ class RegionPlanner {
     const ValueId value = nodes_.output(at);
     if (nodes_.is_read_by_call(value)) return true;
     for (size_t result = 0; result < region().results.size(); ++result) {
-      if (region().results[result] == value && (plan_.is_placed[result] == 0 || pitches_.of_result(result) == 0))
+      if (region().results[result] == value && (plan_.is_placed[result] == 0 || places_.of_result(result) == 0))
         return true;
     }
     const std::vector<size_t> readers = nodes_.readers(value);
@@ -233,9 +233,9 @@ class RegionPlanner {
       const auto passed = passed_.find(result);
       const FusedTarget target{kNoValue, static_cast<int32_t>(result)};
       if (passed != passed_.end() && passed->second == group) {
-        maker.store_value(value, pitches_.of_result(result), target);
+        maker.store_value(value, places_.of_result(result), target);
       } else if (plan_.is_placed[result] != 0 && at.has_value() && group_of_[*at] == static_cast<int32_t>(group)) {
-        maker.store(*at, pitches_.of_result(result), target);
+        maker.store(*at, places_.of_result(result), target);
       }
     }
     if (!maker.fits()) return false;
@@ -259,7 +259,7 @@ class RegionPlanner {
   }
 
   const RegionNodes &nodes_;
-  const RegionPitches &pitches_;
+  const LoopPlaces &places_;
   const LevelPlanner levels_;
   std::vector<Members> members_;
   std::vector<int32_t> group_of_;    // by node; -1: of none
@@ -269,11 +269,11 @@ class RegionPlanner {
 
 }  // namespace
 
-RegionPlan plan_region(const LoweredGraph &lowered, const Region &region, const RegionPitches &pitches) {
+RegionPlan plan_region(const LoweredGraph &lowered, const Region &region, const LoopPlaces &places) {
   std::set<NodeId> calls;
   for (;;) {
     const RegionNodes nodes(lowered, region, calls);
-    RegionPlanner planner(nodes, pitches);
+    RegionPlanner planner(nodes, places);
     const std::optional<size_t> too_large = planner.make();
     if (!too_large.has_value()) return planner.take();
     calls.insert(nodes.id(*too_large));

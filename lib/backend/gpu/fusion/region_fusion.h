@@ -5,7 +5,7 @@
 // and broadcasts are ways to read, and concat is a way to store. An operation on all gates of a recurrent layer that
 // slices alone read is computed for each slice. Everything else is a call of its own.
 //
-//   const RegionPlan plan = plan_region(lowered, region, pitches);
+//   const RegionPlan plan = plan_region(lowered, region, places);
 //   for (const RegionStep &step : plan.steps)      // plan.groups[step.group], or the node step.node
 //
 // A region is small, and what it costs is the number of its launches: a loop repeats them.
@@ -21,15 +21,16 @@
 
 namespace tutti::impl::backend::gpu {
 
-/// Elements from one row (the last axis) of a value to the next, where it lies in something wider. Empty: all are
-/// dense.
-struct RegionPitches {
-  std::vector<int64_t> parameters;  ///< by parameter; 0: it is dense
-  /// By result: of a further place, beside its own memory; 0: there is none.
-  std::vector<int64_t> results;
+/// How a loop gives a region its parameters, the states, then elements of the sequences, then what it captures, and takes
+/// its results, the states, then what is stacked. Empty for other regions. A pitch counts elements from one row (the
+/// last axis) to the next, where a value lies in something wider.
+struct LoopPlaces {
+  size_t states = 0, sequences = 0;
+  std::vector<int64_t> parameter_pitches;  ///< 0: it is dense
+  std::vector<int64_t> result_pitches;     ///< of a further place, beside its own memory; 0: there is none
 
-  int64_t of_parameter(size_t index) const { return index < parameters.size() ? parameters[index] : 0; }
-  int64_t of_result(size_t index) const { return index < results.size() ? results[index] : 0; }
+  int64_t of_parameter(size_t index) const { return index < parameter_pitches.size() ? parameter_pitches[index] : 0; }
+  int64_t of_result(size_t index) const { return index < result_pitches.size() ? result_pitches[index] : 0; }
 };
 
 /// Where an output of a group goes.
@@ -60,7 +61,7 @@ struct RegionPlan {
   std::vector<char> is_dense;
 };
 
-RegionPlan plan_region(const LoweredGraph &lowered, const graph::Region &region, const RegionPitches &pitches);
+RegionPlan plan_region(const LoweredGraph &lowered, const graph::Region &region, const LoopPlaces &places);
 
 }  // namespace tutti::impl::backend::gpu
 

@@ -115,8 +115,10 @@ bool KernelBatch::may_generate() const {
   return mode == GenerateKernels::always || (mode == GenerateKernels::automatic && platform::generates_kernels());
 }
 
+bool KernelBatch::can_generate() { return may_generate() && generator_.compiler().ok(); }
+
 std::optional<int64_t> KernelBatch::reduced_bytes() {
-  if (!may_generate() || !generator_.compiler().ok()) return std::nullopt;
+  if (!can_generate()) return std::nullopt;
   return generator_.mode() == GenerateKernels::always ? 0 : kLeastBytes;
 }
 
@@ -133,8 +135,8 @@ GeneratedProgramRef KernelBatch::add_joined(const ElementProgram &program, int64
   return is_worth(program, elements) ? add_text(joined_program_text(program)) : nullptr;
 }
 
-GeneratedProgramRef KernelBatch::add_fused(const FusedProgram &program) {
-  return may_generate() && program.rows * program.columns > 0 ? add_text(fused_text(program)) : nullptr;
+GeneratedProgramRef KernelBatch::add_fused(const FusedProgram &program, const FusedProduct *product) {
+  return may_generate() && program.rows * program.columns > 0 ? add_text(fused_text(program, product)) : nullptr;
 }
 
 GeneratedProgramRef KernelBatch::add_text(std::optional<KernelText> text) {
@@ -215,6 +217,14 @@ gpuError_t launch_generated(const GeneratedProgram &generated, const FusedPlaces
   GeneratedOperands operands{};
   operands.fused = places;
   return launch(generated, operands, (elements + kBlockThreads - 1) / kBlockThreads, stream);
+}
+
+gpuError_t launch_generated_tiles(const GeneratedProgram &generated, const FusedPlaces &places, int64_t rows,
+                                  int64_t columns, gpuStream_t stream) {
+  GeneratedOperands operands{};
+  operands.fused = places;
+  const int64_t tiles = ((rows + kTileRows - 1) / kTileRows) * ((columns + kTileColumns - 1) / kTileColumns);
+  return launch(generated, operands, tiles, stream);
 }
 
 gpuError_t launch_generated(const GeneratedProgram &generated, const Rows<ElementPlaces> &rows, gpuStream_t stream) {

@@ -23,6 +23,8 @@
 #include <string>
 #include <vector>
 
+#include "backend/gpu/device/fused_product.h"
+#include "backend/gpu/device/fused_program.h"
 #include "backend/gpu/generated/kernel_cache.h"
 #include "backend/gpu/generated/program_text.h"
 #include "backend/gpu/generated/run_time_compiler.h"
@@ -79,7 +81,9 @@ class KernelBatch {
   /// For several calls of so many elements together.
   GeneratedProgramRef add_joined(const ElementProgram &program, int64_t elements);
   /// Whatever its size: loops repeat it.
-  GeneratedProgramRef add_fused(const FusedProgram &program);
+  GeneratedProgramRef add_fused(const FusedProgram &program, const FusedProduct *product = nullptr);
+  /// Is there a compiler, and is it to be used?
+  bool can_generate();
   /// Bytes from which on a tree that is reduced is worth a kernel; none where there is no compiler.
   std::optional<int64_t> reduced_bytes();
   /// Compiles what has been added. Fails only where kernels are always to be compiled.
@@ -103,6 +107,9 @@ bool can_launch(const GeneratedProgramRef &generated, const ElementProgram &prog
 gpuError_t launch_generated(const GeneratedProgram &generated, const ElementPlaces &places, gpuStream_t stream);
 gpuError_t launch_generated(const GeneratedProgram &generated, const FusedPlaces &places, int64_t elements,
                             gpuStream_t stream);
+/// With a product: of a program over so many rows and columns.
+gpuError_t launch_generated_tiles(const GeneratedProgram &generated, const FusedPlaces &places, int64_t rows,
+                                  int64_t columns, gpuStream_t stream);
 /// For several calls. None may have an operand where packs cannot be read.
 gpuError_t launch_generated(const GeneratedProgram &generated, const Rows<ElementPlaces> &rows, gpuStream_t stream);
 /// Elements of a chunk of such rows.

@@ -56,11 +56,11 @@ ScanLine scan_line(const LoweredValue &value, size_t axis) {
   return line;
 }
 
-/// Scratch memory of a scan: the block, two places for each state, then one element of each sequence that the block
+/// Scratch memory of a scan: the block, twice, two places for each state, then one element of each sequence that the block
 /// does not read where it lies.
 struct ScanPlan {
   Block block;
-  int64_t block_offset = 0, length = 0;
+  int64_t block_offsets[2] = {0, 0}, length = 0;  // iterations take turns
   size_t states = 0, sequences = 0, captures = 0;
   bool is_reverse = false;
   std::vector<int64_t> state_bytes, state_offsets, element_offsets;
@@ -106,7 +106,9 @@ Status take_elements(const ScanPlan &plan, int64_t index, Block::Run &run, const
   return Status();
 }
 
-Status issue_iteration(const ScanPlan &plan, int64_t count, Block::Run &run, const Frame &frame) {
+/// `before`: the iteration before, which has left products to this one; or null.
+Status issue_iteration(const ScanPlan &plan, int64_t count, Block::Run &run, const Block::Run *before,
+                       const Frame &frame) {
   const int64_t index = plan.is_reverse ? plan.length - 1 - count : count;
   IssueContext context = frame.context();
   context.scan_iteration = scan_iteration(frame.scan_iteration(), index);
@@ -118,7 +120,7 @@ Status issue_iteration(const ScanPlan &plan, int64_t count, Block::Run &run, con
   for (size_t i = 0; i < plan.stacked.size(); ++i)
     run.set_place(plan.states + i,
                   frame.output_as<char>(static_cast<int32_t>(plan.states + i)) + index * plan.stacked[i].inner_bytes);
-  TUTTI_TRY(run.issue(context));
+  TUTTI_TRY(run.issue(context, before, count + 1 == plan.length || !plan.block.leaves_products()));
   for (size_t i = 0; i < plan.stacked.size(); ++i) {
     const size_t result = plan.states + i;
     if (plan.block.stores_in_place(result)) continue;
@@ -135,13 +137,18 @@ Status issue_iteration(const ScanPlan &plan, int64_t count, Block::Run &run, con
 }
 
 Status issue_scan(const ScanPlan &plan, const Frame &frame) {
-  Block::Run run = plan.block.begin(frame.scratch_as<char>(plan.block_offset));
-  for (size_t i = 0; i < plan.sequences; ++i)
-    run.set_parameter(plan.states + i, frame.scratch_as<char>(plan.element_offsets[i]));
-  for (size_t i = plan.states + plan.sequences; i < plan.states + plan.sequences + plan.captures; ++i)
-    run.set_parameter(i, frame.input(static_cast<int32_t>(i)));
+  Block::Run runs[2];
+  for (size_t turn = 0; turn < 2; ++turn) {
+    Block::Run &run = runs[turn] = plan.block.begin(frame.scratch_as<char>(plan.block_offsets[turn]));
+    for (size_t i = 0; i < plan.sequences; ++i)
+      run.set_parameter(plan.states + i, frame.scratch_as<char>(plan.element_offsets[i]));
+    for (size_t i = plan.states + plan.sequences; i < plan.states + plan.sequences + plan.captures; ++i)
+      run.set_parameter(i, frame.input(static_cast<int32_t>(i)));
+  }
+  const bool leaves_products = plan.block.leaves_products();
   for (int64_t count = 0; count < plan.length; ++count)
-    TUTTI_TRY(issue_iteration(plan, count, run, frame));
+    TUTTI_TRY(issue_iteration(plan, count, runs[count % 2],
+                              count > 0 && leaves_products ? &runs[(count + 1) % 2] : nullptr, frame));
   for (size_t i = 0; i < plan.states && plan.length == 0; ++i)
     TUTTI_TRY(
         copy(frame.output(static_cast<int32_t>(i)), frame.input(static_cast<int32_t>(i)), plan.state_bytes[i], frame));
@@ -219,15 +226,16 @@ Result<Kernel> make_scan(KernelRequest &request) {
   const size_t axis = static_cast<size_t>(attributes.axis);
   plan->captures = request.input_count() - plan->states - plan->sequences;
   plan->length = request.input(plan->states).dims[axis];
-  RegionPitches pitches;
-  pitches.parameters.resize(request.input_count());
+  LoopPlaces places{plan->states, plan->sequences, {}, {}};
+  places.parameter_pitches.resize(request.input_count());
   for (size_t i = plan->states; i < plan->states + plan->sequences; ++i)
-    pitches.parameters[i] = pitch_of(request.input(i), axis);
-  pitches.results.resize(request.node.outputs.size());
+    places.parameter_pitches[i] = pitch_of(request.input(i), axis);
+  places.result_pitches.resize(request.node.outputs.size());
   for (size_t i = plan->states; i < request.node.outputs.size(); ++i)
-    pitches.results[i] = pitch_of(request.output(i), axis);
-  TUTTI_ASSIGN(plan->block, Block::compile(request, request.node.regions[0], pitches));
-  plan->block_offset = request.reserve_scratch(plan->block.scratch_bytes());
+    places.result_pitches[i] = pitch_of(request.output(i), axis);
+  TUTTI_ASSIGN(plan->block, Block::compile(request, request.node.regions[0], places));
+  for (int64_t &offset : plan->block_offsets)
+    offset = request.reserve_scratch(plan->block.scratch_bytes());
   for (size_t i = 0; i < plan->states; ++i) {
     plan->state_bytes.push_back(request.input(i).bytes);
     plan->state_offsets.push_back(request.reserve_scratch(2 * plan->state_bytes_apart(i)));

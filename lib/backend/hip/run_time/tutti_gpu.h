@@ -33,6 +33,9 @@ __device__ inline uint16_t gpu_float_to_half(float value) {
 /// Two floats rounded to bf16 by one instruction: there is none.
 __device__ inline bool gpu_floats_to_bfloat16(float, float, uint32_t *) { return false; }
 
+/// a b + c, rounded once.
+__device__ inline float gpu_multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
+
 /// Shared memory of the size that the launch asked for, aligned to 16.
 #define TUTTI_DYNAMIC_SHARED(name) extern __shared__ __attribute__((aligned(16))) unsigned char name[]
 

@@ -46,6 +46,9 @@ inline float gpu_half_to_float(uint16_t bits) { return tutti::impl::tensor::half
 inline uint16_t gpu_float_to_half(float value) { return tutti::impl::tensor::float_to_half_bits(value); }
 inline bool gpu_floats_to_bfloat16(float, float, uint32_t *) { return false; }
 
+/// a b + c; on devices rounded once.
+inline float gpu_multiply_add(float a, float b, float c) { return a * b + c; }
+
 #define TUTTI_DYNAMIC_SHARED(name) unsigned char *const name = tutti_emulated_machine.dynamic_shared()
 
 #endif  // TUTTI_TESTS_BACKEND_GPU_EMULATOR_RUN_TIME_TUTTI_GPU_H_
