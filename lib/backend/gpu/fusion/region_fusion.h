@@ -21,9 +21,9 @@
 
 namespace tutti::impl::backend::gpu {
 
-/// How a loop gives a region its parameters, the states, then elements of the sequences, then what it captures, and takes
-/// its results, the states, then what is stacked. Empty for other regions. A pitch counts elements from one row (the
-/// last axis) to the next, where a value lies in something wider.
+/// How a loop gives a region its parameters, the states, then elements of the sequences, then what it captures, and
+/// takes its results, the states, then what is stacked. Empty for other regions. A pitch counts elements from one row
+/// (the last axis) to the next, where a value lies in something wider.
 struct LoopPlaces {
   size_t states = 0, sequences = 0;
   std::vector<int64_t> parameter_pitches;  ///< 0: it is dense

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of a region that are computed by the launch that reads them (fused_product.h): of few rows, where nobody else
-// reads them. In a loop that is also a product that is a state, which one launch of the next iteration reads: both are
-// one from the second iteration on.
+// Products of a region that are computed by the launch that reads them (fused_product.h): of few rows, where nobody
+// else reads them. In a loop also a product that is a state, which one launch of the next iteration reads: both are one
+// from the second iteration on.
 #ifndef TUTTI_BACKEND_GPU_FUSION_REGION_PRODUCTS_H_
 #define TUTTI_BACKEND_GPU_FUSION_REGION_PRODUCTS_H_
 

@@ -56,8 +56,8 @@ ScanLine scan_line(const LoweredValue &value, size_t axis) {
   return line;
 }
 
-/// Scratch memory of a scan: the block, twice, two places for each state, then one element of each sequence that the block
-/// does not read where it lies.
+/// Scratch memory of a scan: the block, twice, two places for each state, then one element of each sequence that the
+/// block does not read where it lies.
 struct ScanPlan {
   Block block;
   int64_t block_offsets[2] = {0, 0}, length = 0;  // iterations take turns
