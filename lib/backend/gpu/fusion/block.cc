@@ -107,6 +107,10 @@ bool Block::leaves_products() const {
   });
 }
 
+bool Block::may_leave_products() const {
+  return std::any_of(products_.begin(), products_.end(), [](const FusedCall &product) { return product.is_before; });
+}
+
 void Block::plan(const LoweredGraph &lowered, const graph::Region &region, const std::vector<int64_t> &call_scratch) {
   Positions positions;
   for (const ValueId value : region.parameters)

@@ -41,8 +41,10 @@ class Block {
   bool makes(size_t result) const { return locals_[static_cast<size_t>(results_[result])].offset >= 0; }
   /// Launches of one issue, as calls; what is one with a product counts once.
   size_t call_count() const { return calls_.size() - products_.size(); }
-  /// May products of an issue be left to the next one, which has memory of its own? Known when kernels are compiled.
+  /// Are products of an issue left to the next one, which has memory of its own? May they be; that is known when
+  /// kernels are compiled.
   bool leaves_products() const;
+  bool may_leave_products() const;
 
   /// A product, computed by the call that reads it where there is a kernel for that.
   struct FusedCall {

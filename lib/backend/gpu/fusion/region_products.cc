@@ -153,6 +153,8 @@ class ProductFinder {
 
 std::vector<RegionProduct> find_region_products(const LoweredGraph &lowered, const graph::Region &region,
                                                 const LoopPlaces &places, const RegionPlan &plan) {
+  // How many rows there are decides.
+  if (lowered.is_row_invariant()) return {};
   return ProductFinder(lowered, region, places, plan).find();
 }
 

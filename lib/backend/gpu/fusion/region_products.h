@@ -22,7 +22,7 @@ struct RegionProduct {
   FusedProduct product{};
 };
 
-/// Each product and each group once.
+/// Each product and each group once. None where the bits of a row do not depend on the number of rows.
 std::vector<RegionProduct> find_region_products(const LoweredGraph &lowered, const graph::Region &region,
                                                 const LoopPlaces &places, const RegionPlan &plan);
 

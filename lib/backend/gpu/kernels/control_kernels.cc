@@ -56,11 +56,12 @@ ScanLine scan_line(const LoweredValue &value, size_t axis) {
   return line;
 }
 
-/// Scratch memory of a scan: the block, twice, two places for each state, then one element of each sequence that the
-/// block does not read where it lies.
+/// Scratch memory of a scan: the block, twice where an iteration leaves products to the next, two places for each
+/// state, then one element of each sequence that the block does not read where it lies.
 struct ScanPlan {
   Block block;
-  int64_t block_offsets[2] = {0, 0}, length = 0;  // iterations take turns
+  int64_t length = 0;
+  std::vector<int64_t> block_offsets;  // iterations take turns
   size_t states = 0, sequences = 0, captures = 0;
   bool is_reverse = false;
   std::vector<int64_t> state_bytes, state_offsets, element_offsets;
@@ -137,18 +138,20 @@ Status issue_iteration(const ScanPlan &plan, int64_t count, Block::Run &run, con
 }
 
 Status issue_scan(const ScanPlan &plan, const Frame &frame) {
-  Block::Run runs[2];
-  for (size_t turn = 0; turn < 2; ++turn) {
-    Block::Run &run = runs[turn] = plan.block.begin(frame.scratch_as<char>(plan.block_offsets[turn]));
+  std::vector<Block::Run> runs;
+  for (const int64_t offset : plan.block_offsets) {
+    Block::Run &run = runs.emplace_back(plan.block.begin(frame.scratch_as<char>(offset)));
     for (size_t i = 0; i < plan.sequences; ++i)
       run.set_parameter(plan.states + i, frame.scratch_as<char>(plan.element_offsets[i]));
     for (size_t i = plan.states + plan.sequences; i < plan.states + plan.sequences + plan.captures; ++i)
       run.set_parameter(i, frame.input(static_cast<int32_t>(i)));
   }
   const bool leaves_products = plan.block.leaves_products();
-  for (int64_t count = 0; count < plan.length; ++count)
-    TUTTI_TRY(issue_iteration(plan, count, runs[count % 2],
-                              count > 0 && leaves_products ? &runs[(count + 1) % 2] : nullptr, frame));
+  for (int64_t count = 0; count < plan.length; ++count) {
+    const auto turn = static_cast<size_t>(count) % runs.size();
+    const Block::Run *const before = count > 0 && leaves_products ? &runs[1 - turn] : nullptr;
+    TUTTI_TRY(issue_iteration(plan, count, runs[turn], before, frame));
+  }
   for (size_t i = 0; i < plan.states && plan.length == 0; ++i)
     TUTTI_TRY(
         copy(frame.output(static_cast<int32_t>(i)), frame.input(static_cast<int32_t>(i)), plan.state_bytes[i], frame));
@@ -234,8 +237,8 @@ Result<Kernel> make_scan(KernelRequest &request) {
   for (size_t i = plan->states; i < request.node.outputs.size(); ++i)
     places.result_pitches[i] = pitch_of(request.output(i), axis);
   TUTTI_ASSIGN(plan->block, Block::compile(request, request.node.regions[0], places));
-  for (int64_t &offset : plan->block_offsets)
-    offset = request.reserve_scratch(plan->block.scratch_bytes());
+  for (int32_t turn = 0; turn < (plan->block.may_leave_products() ? 2 : 1); ++turn)
+    plan->block_offsets.push_back(request.reserve_scratch(plan->block.scratch_bytes()));
   for (size_t i = 0; i < plan->states; ++i) {
     plan->state_bytes.push_back(request.input(i).bytes);
     plan->state_offsets.push_back(request.reserve_scratch(2 * plan->state_bytes_apart(i)));

@@ -37,10 +37,10 @@ struct Launches {
   bool is_generated = false;  ///< are kernels compiled at run time: with products in them?
 };
 
-Launches launches(const std::vector<Tensor> &inputs, const conformance::BuildFunction &build) {
+Launches launches(const std::vector<Tensor> &inputs, const conformance::BuildFunction &build, int32_t flags = 0) {
   const auto graph = graph::rewrite::optimize(
       graph::rewrite::inline_regions(assert_ok_value(conformance::build_graph(inputs, build))));
-  const auto bound = assert_ok_value(conformance::BoundGraph::make(tested->device, graph));
+  const auto bound = assert_ok_value(conformance::BoundGraph::make(tested->device, graph, {}, nullptr, flags));
   const auto oracle = assert_ok_value(conformance::BoundGraph::make(tested->oracle, graph));
   const auto expected = assert_ok_value(oracle->run(inputs)), results = assert_ok_value(bound->run(inputs));
   assert_int_equal(results.size(), expected.size());
@@ -98,6 +98,14 @@ void gates_are_one_launch(void **) {
   assert_true(outer.of_iteration == expected);
 }
 
+/// Whether a product is part of a launch depends on how many rows there are.
+void rows_by_themselves_stay_with_calls(void **) {
+  const auto build = [](GraphBuilder &b, const Values &v) { return lstm(b, v, 1); };
+  const auto found =
+      launches(operands({{kRows, kLength, 4 * kUnits}, {kUnits, 4 * kUnits}}), build, TUTTI_COMPILE_ROW_INVARIANT);
+  assert_true(found.of_iteration == std::vector<int64_t>(2, 2));
+}
+
 /// What ends early keeps its state: which rows go on is a launch of its own, since lengths are integers.
 void rows_that_end_early(void **) {
   const auto build = [](GraphBuilder &b, const Values &v) {
@@ -136,6 +144,7 @@ void a_body_without_work(void **) {
 
 const CMUnitTest kTests[] = {
     cmocka_unit_test(gates_are_one_launch),
+    cmocka_unit_test(rows_by_themselves_stay_with_calls),
     cmocka_unit_test(rows_that_end_early),
     cmocka_unit_test(a_body_without_work),
 };
