@@ -34,7 +34,7 @@ class LevelPlanner {
   int32_t level(size_t at) const { return levels_[at]; }
 
  private:
-  int32_t earliest(size_t at) const {
+  int32_t earliest(size_t at) {
     int32_t level = 0;
     for (const ValueId input : nodes_.node(at).inputs) {
       if (input == kNoValue) continue;
@@ -48,7 +48,16 @@ class LevelPlanner {
   }
 
   /// The level from which on a group over the space can read the value.
-  int32_t read(ValueId value, const Space &space) const {
+  int32_t read(ValueId value, const Space &space) {
+    const auto key = std::tuple(value, space.rows, space.columns);
+    const auto known = read_.find(key);
+    if (known != read_.end()) return known->second;
+    const int32_t level = find_read(value, space);
+    read_.emplace(key, level);
+    return level;
+  }
+
+  int32_t find_read(ValueId value, const Space &space) {
     const std::optional<size_t> at = nodes_.producer(value);
     if (!at.has_value()) return 0;
     switch (nodes_.kind(*at)) {
@@ -89,6 +98,7 @@ class LevelPlanner {
 
   const RegionNodes &nodes_;
   std::vector<int32_t> levels_;
+  std::map<std::tuple<ValueId, int64_t, int64_t>, int32_t> read_;  // by value and space
 };
 
 struct Members {

@@ -71,17 +71,20 @@ bool RegionNodes::is_readable(ValueId value) const {
 }
 
 std::vector<size_t> RegionNodes::readers(ValueId value) const {
-  std::vector<size_t> found;
-  const auto users = users_.find(value);
-  if (users == users_.end()) return found;
-  for (const size_t user : users->second) {
-    const bool passes_on = kinds_[user] == NodeKind::view || kinds_[user] == NodeKind::narrowed;
-    if (!passes_on || is_wanted(output(user))) found.push_back(user);
-    if (!passes_on) continue;
-    const std::vector<size_t> behind = readers(output(user));
-    found.insert(found.end(), behind.begin(), behind.end());
+  std::set<size_t> found, seen;
+  std::vector<ValueId> values = {value};
+  while (!values.empty()) {
+    const auto users = users_.find(values.back());
+    values.pop_back();
+    if (users == users_.end()) continue;
+    for (const size_t user : users->second) {
+      if (!seen.insert(user).second) continue;
+      const bool passes_on = kinds_[user] == NodeKind::view || kinds_[user] == NodeKind::narrowed;
+      if (!passes_on || is_wanted(output(user))) found.insert(user);
+      if (passes_on) values.push_back(output(user));
+    }
   }
-  return found;
+  return {found.begin(), found.end()};
 }
 
 bool RegionNodes::broadcasts(ValueId operand, ValueId result) const {

@@ -127,6 +127,24 @@ void rows_that_end_early(void **) {
   assert_int_equal(found.of_iteration[0], found.is_generated ? 2 : 3);
 }
 
+/// Each node reads the one before it twice: there are 2^40 ways to the last one.
+void chains_are_walked_once(void **) {
+  const auto build = [](GraphBuilder &b, const Values &v) {
+    return b.scan(
+        {}, {v[0]},
+        [](GraphBuilder &in, const Values &at) {
+          ValueId gates = at[0];
+          for (int32_t i = 0; i < 40; ++i)
+            gates = in.op("maximum", {gates, gates});
+          return Values{in.add(part(in, gates, 0), part(in, gates, 1))};
+        },
+        1);
+  };
+  const auto found = launches(operands({{kRows, kLength, 2 * kUnits}}), build);
+  assert_int_equal(found.of_iteration.size(), 1);
+  assert_true(found.of_iteration[0] < 6);
+}
+
 /// Nothing but copies, which whoever issues the loop makes.
 void a_body_without_work(void **) {
   const auto build = [](GraphBuilder &b, const Values &v) {
@@ -143,9 +161,8 @@ void a_body_without_work(void **) {
 }
 
 const CMUnitTest kTests[] = {
-    cmocka_unit_test(gates_are_one_launch),
-    cmocka_unit_test(rows_by_themselves_stay_with_calls),
-    cmocka_unit_test(rows_that_end_early),
+    cmocka_unit_test(gates_are_one_launch), cmocka_unit_test(rows_by_themselves_stay_with_calls),
+    cmocka_unit_test(rows_that_end_early),  cmocka_unit_test(chains_are_walked_once),
     cmocka_unit_test(a_body_without_work),
 };
 
