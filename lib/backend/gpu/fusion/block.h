@@ -39,7 +39,7 @@ class Block {
   bool stores_in_place(size_t result) const { return is_placed_[result] != 0; }
   /// Is it made in memory of its own, which the caller may provide?
   bool makes(size_t result) const { return locals_[static_cast<size_t>(results_[result])].offset >= 0; }
-  /// Launches of one issue, as calls; what is one with a product counts once.
+  /// Launches of one issue, as calls; what is one with a product, if its kernel is compiled, counts once.
   size_t call_count() const { return calls_.size() - products_.size(); }
   /// Are products of an issue left to the next one, which has memory of its own? May they be; that is known when
   /// kernels are compiled.

@@ -37,7 +37,15 @@ int32_t FusedProgramMaker::register_of(Reading reading) {
   if (space_.columns == 1) reading.is_constant = true;
   const auto known = registers_.find(reading);
   if (known != registers_.end()) return known->second;
+  // A chain that is longer than a program is not walked to its end.
+  constexpr int32_t kDeepest = 4 * FusedProgram::kInstructions;
+  if (depth_ == kDeepest) {
+    fits_ = false;
+    return 0;
+  }
+  ++depth_;
   const int32_t made = make_register(reading);
+  --depth_;
   registers_.emplace(reading, made);
   return made;
 }

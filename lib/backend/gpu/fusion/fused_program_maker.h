@@ -54,6 +54,7 @@ class FusedProgramMaker {
   const PitchOf pitch_of_;
   const IsInside is_inside_;
   bool fits_ = true;
+  int32_t depth_ = 0;  // of what is read, below what is stored
   std::map<Reading, int32_t> registers_;
   // Inputs are numbered when all are known: until then they are negative.
   std::vector<FusedOperand> inputs_;

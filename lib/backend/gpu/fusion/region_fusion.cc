@@ -83,8 +83,10 @@ class LevelPlanner {
     return at.has_value() ? levels_[*at] + 1 : 0;
   }
 
-  /// What one later group alone reads is computed there.
+  /// What one later group alone reads is computed there; a call is made when the first of its readers wants it, so that
+  /// its results take no memory before.
   void delay(size_t at) {
+    if (nodes_.kind(at) == NodeKind::call) return delay_call(at);
     if (nodes_.kind(at) != NodeKind::elementwise || nodes_.is_result(nodes_.output(at))) return;
     int32_t latest = INT32_MAX;
     for (const size_t reader : nodes_.readers(nodes_.output(at))) {
@@ -92,6 +94,16 @@ class LevelPlanner {
                            nodes_.space(reader) == nodes_.space(at);
       latest = is_like ? std::min(latest, levels_[reader]) : 0;
       if (!is_like) break;
+    }
+    if (latest != INT32_MAX) levels_[at] = std::max(levels_[at], latest);
+  }
+
+  void delay_call(size_t at) {
+    int32_t latest = INT32_MAX;
+    for (const ValueId value : nodes_.node(at).outputs) {
+      if (nodes_.is_result(value)) return;
+      for (const size_t reader : nodes_.readers(value))
+        latest = std::min(latest, levels_[reader] - (nodes_.kind(reader) == NodeKind::call ? 1 : 0));
     }
     if (latest != INT32_MAX) levels_[at] = std::max(levels_[at], latest);
   }
@@ -123,8 +135,12 @@ class RegionPlanner {
         ++group;
         continue;
       }
-      if (members_[group].nodes.size() == 1) return members_[group].nodes[0];
-      split(group);
+      if (members_[group].nodes.size() > 1) {
+        split(group);
+      } else if (!drop_passed(group)) {
+        return members_[group].nodes[0];
+      }
+      plan_.groups.clear();
       group = 0;
     }
     add_steps();
@@ -167,10 +183,19 @@ class RegionPlanner {
     Members second{first.level, first.space, {middle, first.nodes.end()}};
     first.nodes.erase(middle, first.nodes.end());
     members_.insert(members_.begin() + static_cast<std::ptrdiff_t>(group) + 1, std::move(second));
-    for (auto &[result, at] : passed_)
-      at += at > group ? 1 : 0;
-    plan_.groups.clear();
+    bool is_second = false;
+    for (auto &[result, at] : passed_) {
+      at += at > group || (at == group && is_second) ? 1 : 0;
+      is_second = !is_second;
+    }
     number_groups();
+  }
+
+  /// Whoever wants the parameters that the group stores copies them. False: there are none.
+  bool drop_passed(size_t group) {
+    const size_t dropped = std::erase_if(passed_, [&](const auto &one) { return one.second == group; });
+    if (dropped > 0) note_dense();
+    return dropped > 0;
   }
 
   /// Results that are parameters: any group over their space can store them elsewhere, too.
@@ -222,6 +247,7 @@ class RegionPlanner {
       if (region().results[result] == value && (plan_.is_placed[result] == 0 || places_.of_result(result) == 0))
         return true;
     }
+    if (nodes_.kind(at) == NodeKind::view) return false;  // groups read what it is a view of
     const std::vector<size_t> readers = nodes_.readers(value);
     return std::any_of(readers.begin(), readers.end(), [&](size_t reader) {
       if (nodes_.kind(reader) == NodeKind::call) return false;  // behind a view, which has memory then

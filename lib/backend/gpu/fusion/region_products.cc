@@ -17,7 +17,7 @@ using tensor::DType;
 namespace {
 
 /// Beyond these a library's product is faster than a launch is long: a tile reads eight columns for eight rows.
-constexpr int64_t kMostRows = 64, kMostMultiplications = int64_t{1} << 25;
+constexpr int64_t kMostRows = 64, kMostInner = 4096, kMostMultiplications = int64_t{1} << 25;
 
 bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
 
@@ -79,7 +79,7 @@ class ProductFinder {
     product.columns = y.dims[1];
     product.is_transposed = attributes.value().transpose_b;
     const int64_t rows = a.dims[0];
-    if (rows == 0 || rows > kMostRows || product.inner == 0 ||
+    if (rows == 0 || rows > kMostRows || product.inner == 0 || product.inner > kMostInner ||
         product.columns > kMostMultiplications / (rows * product.inner))
       return std::nullopt;
     return product;

@@ -129,7 +129,7 @@ Status issue_iteration(const ScanPlan &plan, int64_t count, Block::Run &run, con
                                                 run.result(result), false);
     TUTTI_TRY(status_of(launch_copy_pieces(put, frame.stream()), "launching a scan"));
   }
-  // Of two states that are one value the second, and states that the block did not make.
+  // Of two states that are one value the first, and states that the block did not make.
   for (size_t i = 0; i < plan.states; ++i) {
     void *const next = plan.state(i, count + 1, frame);
     if (run.result(i) != next) TUTTI_TRY(copy(next, run.result(i), plan.state_bytes[i], frame));

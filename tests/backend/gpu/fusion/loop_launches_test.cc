@@ -34,6 +34,7 @@ constexpr int64_t kRows = 5, kLength = 7, kUnits = 12;
 /// By loop, in the order of the graph as trainers compile it.
 struct Launches {
   std::vector<int64_t> of_iteration;
+  int64_t workspace_bytes = 0;
   bool is_generated = false;  ///< are kernels compiled at run time: with products in them?
 };
 
@@ -49,6 +50,7 @@ Launches launches(const std::vector<Tensor> &inputs, const conformance::BuildFun
   const std::string &report = bound->description().report_json;
   const std::string word = "\"scan of ";
   Launches found;
+  found.workspace_bytes = bound->description().workspace_bytes;
   found.is_generated = report.find("\"compiler\"") != std::string::npos;
   for (size_t at = report.find(word); at != std::string::npos; at = report.find(word, at + 1))
     found.of_iteration.push_back(std::stoll(report.substr(at + word.size())));
@@ -145,6 +147,77 @@ void chains_are_walked_once(void **) {
   assert_true(found.of_iteration[0] < 6);
 }
 
+/// A chain of more nodes than a stack holds frames.
+void chains_of_many_nodes(void **) {
+  const auto build = [](GraphBuilder &b, const Values &v) {
+    return b.scan(
+        {}, {v[0]},
+        [](GraphBuilder &in, const Values &at) {
+          ValueId x = at[0];
+          for (int32_t i = 0; i < 3000; ++i)
+            x = in.op("maximum", {x, at[0]});
+          return Values{x};
+        },
+        1);
+  };
+  const auto found = launches(operands({{kRows, 2, kUnits}}), build);
+  assert_int_equal(found.of_iteration.size(), 1);
+  assert_in_range(found.of_iteration[0], 3000 / 48, 3000 / 20);
+}
+
+/// More states than one launch stores beside its own result: those before each iteration are stacked.
+void many_states_before_each_iteration(void **) {
+  constexpr size_t kStates = 14;
+  const auto build = [](GraphBuilder &b, const Values &v) {
+    return b.scan(
+        Values(v.begin() + 1, v.end()), {v[0]},
+        [](GraphBuilder &in, const Values &at) {
+          Values results;
+          for (size_t i = 0; i < kStates; ++i)
+            results.push_back(in.unary("tanh", in.add(at[i], at[kStates])));
+          results.insert(results.end(), at.begin(), at.begin() + kStates);
+          return results;
+        },
+        1);
+  };
+  std::vector<std::vector<int64_t>> shapes(1 + kStates, {kRows, kUnits});
+  shapes[0] = {kRows, kLength, kUnits};
+  const auto found = launches(operands(shapes), build);
+  assert_int_equal(found.of_iteration.size(), 1);
+  assert_true(found.of_iteration[0] <= 5);
+}
+
+/// Which a block would add up alone.
+void long_sums_stay_with_calls(void **) {
+  const auto build = [](GraphBuilder &b, const Values &v) {
+    return b.scan(
+        {}, {v[0]},
+        [&](GraphBuilder &in, const Values &at) { return Values{in.unary("tanh", in.matmul(at[0], v[1]))}; }, 0);
+  };
+  const auto found = launches(operands({{2, 4, 5000}, {5000, 4}}), build);
+  assert_true(found.of_iteration == std::vector<int64_t>(1, 2));
+}
+
+/// What a call makes takes memory from when it is read: one after the other.
+void calls_wait_for_their_readers(void **) {
+  constexpr int64_t kCalls = 16, kWide = 4096;
+  const auto build = [](GraphBuilder &b, const Values &v) {
+    return b.scan(
+        {v[0]}, {v[1]},
+        [](GraphBuilder &in, const Values &at) {
+          ValueId state = in.add(at[0], at[1]);
+          for (int64_t i = 0; i < kCalls; ++i) {
+            const ValueId noise = in.op("random_uniform", Values{}, {{"dims", graph::Dims{kRows, kWide}}, {"key", i}});
+            state = in.op("reverse_axes", {in.mul(state, noise)}, {{"axes", std::vector<int64_t>{1}}});
+          }
+          return Values{state};
+        },
+        0);
+  };
+  const auto found = launches(operands({{kRows, kWide}, {2, kRows, kWide}}), build);
+  assert_true(found.workspace_bytes < 14 * kRows * kWide * 4);
+}
+
 /// Nothing but copies, which whoever issues the loop makes.
 void a_body_without_work(void **) {
   const auto build = [](GraphBuilder &b, const Values &v) {
@@ -161,8 +234,10 @@ void a_body_without_work(void **) {
 }
 
 const CMUnitTest kTests[] = {
-    cmocka_unit_test(gates_are_one_launch), cmocka_unit_test(rows_by_themselves_stay_with_calls),
-    cmocka_unit_test(rows_that_end_early),  cmocka_unit_test(chains_are_walked_once),
+    cmocka_unit_test(gates_are_one_launch),      cmocka_unit_test(rows_by_themselves_stay_with_calls),
+    cmocka_unit_test(rows_that_end_early),       cmocka_unit_test(chains_are_walked_once),
+    cmocka_unit_test(chains_of_many_nodes),      cmocka_unit_test(many_states_before_each_iteration),
+    cmocka_unit_test(long_sums_stay_with_calls), cmocka_unit_test(calls_wait_for_their_readers),
     cmocka_unit_test(a_body_without_work),
 };
 
