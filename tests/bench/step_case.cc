@@ -17,7 +17,7 @@ using impl::base::Status;
 namespace {
 
 constexpr double kStretchSeconds = 100e-3;
-constexpr int64_t kLongestStretch = 256;
+constexpr int64_t kLeastStretch = 4, kLongestStretch = 256;
 
 }  // namespace
 
@@ -50,7 +50,7 @@ Result<Measured> StepCase::measure(double seconds, int64_t least) {
   double issuing = std::numeric_limits<double>::infinity();
   // A clock read costs as much as a small step: many of those go between two. Devices are waited for at the end of each
   // stretch, as they would be given minutes of work in a second; a stretch is long enough that this does not show, and
-  // shorter than what drivers queue.
+  // shorter than what drivers queue. Behind a wait caches are cold: some steps share that, however long they are.
   int64_t stretch = 1;
   for (double last = wall; result.steps < least || last - wall < seconds;) {
     const double start = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
@@ -62,7 +62,8 @@ Result<Measured> StepCase::measure(double seconds, int64_t least) {
     ++result.waits;
     result.steps += stretch;
     const double now = wall_seconds();
-    if (!spec_.waits && now - last < kStretchSeconds && stretch < kLongestStretch) stretch *= 2;
+    const bool is_short = now - last < kStretchSeconds || stretch < kLeastStretch;
+    if (!spec_.waits && is_short && stretch < kLongestStretch) stretch *= 2;
     last = now;
   }
   const auto steps = static_cast<double>(result.steps);

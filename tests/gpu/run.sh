@@ -30,7 +30,7 @@
 # A machine that is lent for minutes compiles nothing if a build is brought along, one file in the same sources:
 #
 #   --archive [FILE]        on a machine without a GPU: builds, and packs programs, libraries and images in
-#                           build/gpu-build.tar.xz
+#                           build/gpu-build.tar.xz; with TUTTI_FASHION_MNIST=none no images, which are half of it
 #   --architectures LIST    for these GPUs, 90-real if nothing is said
 #
 # Where that file is, run.sh unpacks it and builds nothing; of other sources than those here it is not taken.
