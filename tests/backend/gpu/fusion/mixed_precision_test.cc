@@ -3,11 +3,12 @@
 // Mixed precision on a GPU: whole training steps and predictions with the permission to round, against the reference
 // backend in f32 and against the reference backend on the same rounded graph; bytes, kernels and bits of it.
 //
-// usage: mixed_precision_test PLUG-IN
+// usage: mixed_precision_test PLUG-IN [TEST]      one of them, where each takes long
 #include <tutti/plugin/backend.h>
 
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/cpu/step_models.h"
@@ -251,14 +252,14 @@ void activations_take_half_the_memory(void **) {
 }  // namespace
 
 static int run_all(int argc, char **argv) {
-  if (argc != 2) return 2;
+  if (argc != 2 && argc != 3) return 2;
   tested = argv[1];
   const auto opened = tutti::impl::runtime::open_backend(tested, "{}", {});
   if (opened.code() == tutti::impl::base::Code::unavailable) {
     print_message("skipped: %s\n", opened.status().to_string().c_str());
     return 77;
   }
-  const CMUnitTest tests[] = {
+  const std::vector<CMUnitTest> tests = {
       cmocka_unit_test(gradients_are_off_by_some_roundings),
       cmocka_unit_test(gradients_in_f16_are_off_by_some_roundings),
       cmocka_unit_test(the_same_roundings_give_the_same_step),
@@ -268,7 +269,15 @@ static int run_all(int argc, char **argv) {
       cmocka_unit_test(predictions_are_off_by_a_few_roundings),
       cmocka_unit_test(activations_take_half_the_memory),
   };
-  return cmocka_run_group_tests(tests, nullptr, nullptr);
+  std::vector<CMUnitTest> asked;
+  for (const CMUnitTest &test : tests) {
+    if (argc < 3 || std::string_view(test.name) == argv[2]) asked.push_back(test);
+  }
+  if (asked.empty()) {
+    print_error("there is no test '%s'\n", argv[2]);
+    return 2;
+  }
+  return _cmocka_run_group_tests("mixed_precision", asked.data(), asked.size(), nullptr, nullptr);
 }
 TEST_SOURCE(run_all)
 
