@@ -26,6 +26,8 @@
 namespace tutti::impl::backend::gpu {
 
 class Block {
+  struct FusedCall;
+
  public:
   static base::Result<Block> compile(KernelRequest &request, const graph::Region &region,
                                      const LoopPlaces &places = {});
@@ -39,20 +41,12 @@ class Block {
   bool stores_in_place(size_t result) const { return is_placed_[result] != 0; }
   /// Is it made in memory of its own, which the caller may provide?
   bool makes(size_t result) const { return locals_[static_cast<size_t>(results_[result])].offset >= 0; }
-  /// Launches of one issue, as calls; what is one with a product, if its kernel is compiled, counts once.
+  /// Calls of one issue. A product and the call that it is to be a part of count as one.
   size_t call_count() const { return calls_.size() - products_.size(); }
-  /// Are products of an issue left to the next one, which has memory of its own? May they be; that is known when
-  /// kernels are compiled.
-  bool leaves_products() const;
+  /// May an issue leave products to the next one? That then needs scratch memory of its own.
   bool may_leave_products() const;
-
-  /// A product, computed by the call that reads it where there is a kernel for that.
-  struct FusedCall {
-    size_t product, reader;  ///< calls
-    bool is_before;
-    FusedProgram program;
-    std::shared_ptr<const GeneratedProgram> generated;
-  };
+  /// Does it? Known once the kernels of the batch are compiled.
+  bool leaves_products() const;
 
   /// One issue of the block: which pointers its values have.
   class Run {
@@ -81,6 +75,14 @@ class Block {
   Run begin(void *scratch) const;
 
  private:
+  /// A product, computed by the call that reads it where there is a kernel for that.
+  struct FusedCall {
+    size_t product, reader;  // calls
+    bool is_before;          // the product is that of the issue before
+    FusedProgram program;
+    std::shared_ptr<const GeneratedProgram> generated;
+  };
+
   struct Local {
     int64_t offset = -1;                      // in the scratch memory, or
     graph::NodeId constant = graph::kNoNode;  // the constant it is; neither for a parameter

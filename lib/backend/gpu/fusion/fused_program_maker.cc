@@ -2,6 +2,7 @@
 #include "backend/gpu/fusion/fused_program_maker.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 
 #include "backend/gpu/kernel/program_maker.h"
@@ -10,7 +11,6 @@ namespace tutti::impl::backend::gpu {
 
 using graph::Node;
 using graph::ValueId;
-using tensor::DType;
 
 namespace {
 
@@ -96,17 +96,8 @@ int32_t FusedProgramMaker::computed(size_t at, const Reading &reading) {
                                            : Reading{node.inputs[i], reading.first_column, reading.is_constant});
   }
   const int32_t made = add(instruction);
-  // As if it were stored.
-  switch (nodes_.lowered().value(node.outputs[0]).dtype) {
-    case DType::f16:
-      return add({ElementOp::to_f16, made, kNoOperand, kNoOperand, 0});
-    case DType::bf16:
-      return add({ElementOp::to_bf16, made, kNoOperand, kNoOperand, 0});
-    case DType::boolean:
-      return add({ElementOp::to_boolean, made, kNoOperand, kNoOperand, 0});
-    default:
-      return made;
-  }
+  const std::optional<ElementOp> rounding = rounding_to(nodes_.lowered().value(node.outputs[0]).dtype);
+  return rounding.has_value() ? add({*rounding, made, kNoOperand, kNoOperand, 0}) : made;
 }
 
 void FusedProgramMaker::add_output(const Reading &reading, int64_t first_column, int64_t row_stride,

@@ -13,7 +13,6 @@ using graph::kNoValue;
 using graph::Node;
 using graph::NodeId;
 using graph::ValueId;
-using tensor::DType;
 
 RegionNodes::RegionNodes(const LoweredGraph &lowered, const graph::Region &region, const std::set<NodeId> &calls)
     : lowered_(lowered), region_(region), results_(region.results.begin(), region.results.end()) {
@@ -58,17 +57,7 @@ bool RegionNodes::is_read_by_call(ValueId value) const {
                                               [&](size_t user) { return kinds_[user] == NodeKind::call; });
 }
 
-bool RegionNodes::is_readable(ValueId value) const {
-  switch (lowered_.value(value).dtype) {
-    case DType::f32:
-    case DType::f16:
-    case DType::bf16:
-    case DType::boolean:
-      return true;
-    default:
-      return false;
-  }
-}
+bool RegionNodes::is_readable(ValueId value) const { return is_float_like(lowered_.value(value).dtype); }
 
 std::vector<size_t> RegionNodes::readers(ValueId value) const {
   std::set<size_t> found, seen;

@@ -110,7 +110,8 @@ class FusedWriter {
 
   void add_work(const char *indent) {
     for (int32_t i = 0; i < program_.instruction_count; ++i)
-      add_instruction(indent, i);
+      add(indent, "const C v", i, " = ",
+          instruction_text(program_.instructions[i], [this](int32_t number) { return register_text(number); }), ";\n");
     for (int32_t i = 0; i < program_.output_count; ++i)
       add(indent, "store_element<C>(", dtype_text(program_.outputs[i].dtype), ", operands.fused.outputs[", i, "], ",
           position_text(program_.outputs[i]), ", ", register_text(program_.outputs[i].source), ");\n");
@@ -122,15 +123,6 @@ class FusedWriter {
 
   static std::string position_text(const FusedOperand &operand) {
     return concat(operand.offset, " + row * ", operand.row_stride, " + column * ", operand.column_stride);
-  }
-
-  void add_instruction(const char *indent, int32_t index) {
-    const ElementInstruction &instruction = program_.instructions[index];
-    const int32_t operands[] = {instruction.a, instruction.b, instruction.c};
-    add(indent, "const C v", index, " = apply<ElementOp::", op_text(instruction.op), ", C>(");
-    for (int32_t i = 0; i < 3; ++i)
-      add(i < operand_count(instruction.op) ? register_text(operands[i]) : "C(0)", ", ");
-    add(number_text(instruction.number), ");\n");
   }
 
   const FusedProgram &program_;

@@ -27,11 +27,18 @@ std::string hexadecimal(uint64_t number) {
   return text;
 }
 
+int32_t operand_count(ElementOp op) { return op < ElementOp::add ? 1 : op == ElementOp::select ? 3 : 2; }
+
 }  // namespace
 
-const char *op_text(ElementOp op) { return kOpNames[static_cast<int32_t>(op)]; }
-
-int32_t operand_count(ElementOp op) { return op < ElementOp::add ? 1 : op == ElementOp::select ? 3 : 2; }
+std::string instruction_text(const ElementInstruction &instruction,
+                             const std::function<std::string(int32_t)> &register_text) {
+  const int32_t registers[] = {instruction.a, instruction.b, instruction.c};
+  std::string text = concat("apply<ElementOp::", kOpNames[static_cast<int32_t>(instruction.op)], ", C>(");
+  for (int32_t i = 0; i < 3; ++i)
+    text += concat(i < operand_count(instruction.op) ? register_text(registers[i]) : "C(0)", ", ");
+  return concat(text, instruction.number == 0 ? "C(0)" : number_text(instruction.number), ")");
+}
 
 const char *type_text(Arithmetic arithmetic) {
   constexpr const char *kTypes[] = {"float", "double", "int64_t", "uint64_t"};

@@ -5,6 +5,7 @@
 #define TUTTI_BACKEND_GPU_GENERATED_KERNEL_TEXT_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -25,12 +26,13 @@ inline constexpr std::string_view kName = "@NAME@";
 /// The text with its name, which is made of it.
 KernelText named(const std::string &text);
 
-int32_t operand_count(ElementOp op);
-const char *op_text(ElementOp op);
 const char *type_text(Arithmetic arithmetic);
 /// What an array of the dtype consists of.
 const char *word_text(tensor::DType dtype);
 const char *dtype_text(tensor::DType dtype);
+/// What an instruction makes of registers, which `register_text` names.
+std::string instruction_text(const ElementInstruction &instruction,
+                             const std::function<std::string(int32_t)> &register_text);
 /// As the type C, which the text has to name; finite.
 std::string number_text(double number);
 /// Are all numbers of the instructions finite, so that they can be written down?

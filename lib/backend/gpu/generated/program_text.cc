@@ -152,12 +152,9 @@ class ProgramWriter {
   }
 
   void write_instruction(int32_t index) {
-    const ElementInstruction &instruction = program_.instructions[index];
-    const int32_t registers[] = {instruction.a, instruction.b, instruction.c};
-    add("      const C v", index, " = apply<ElementOp::", op_text(instruction.op), ", C>(");
-    for (int32_t i = 0; i < 3; ++i)
-      add(i < operand_count(instruction.op) ? register_text(registers[i]) : "C(0)", ", ");
-    add(instruction.number == 0 ? "C(0)" : number_text(instruction.number), ");\n");
+    add("      const C v", index, " = ",
+        instruction_text(program_.instructions[index], [this](int32_t number) { return register_text(number); }),
+        ";\n");
   }
 
   const ElementProgram &program_;

@@ -135,10 +135,6 @@ bool is_small_integer(DType dtype) {
   return dtype == DType::u8 || dtype == DType::i8 || dtype == DType::i16 || dtype == DType::u16;
 }
 
-bool is_float_like(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::boolean;
-}
-
 /// A program in the making, with the values it reads.
 class ProgramMaker {
  public:
@@ -214,11 +210,9 @@ class ProgramMaker {
     }
     // What is stored is rounded then; inner values are rounded as if they were.
     const bool is_stored = is_root && result_ == ProgramResult::stored;
-    if (!is_stored && (dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::boolean)) {
-      const ElementOp rounding = dtype == DType::f16    ? ElementOp::to_f16
-                                 : dtype == DType::bf16 ? ElementOp::to_bf16
-                                                        : ElementOp::to_boolean;
-      TUTTI_TRY(add_instruction({rounding, made, 0, 0, 0}));
+    const std::optional<ElementOp> rounding = rounding_to(dtype);
+    if (!is_stored && rounding.has_value()) {
+      TUTTI_TRY(add_instruction({*rounding, made, 0, 0, 0}));
       made = last_register();
     }
     results_.emplace_back(node.outputs[0], made);
@@ -270,6 +264,23 @@ Arithmetic arithmetic_of(DType dtype) {
   if (dtype == DType::f64) return Arithmetic::f64;
   if (tensor::is_floating(dtype)) return Arithmetic::f32;
   return dtype == DType::u64 ? Arithmetic::u64 : Arithmetic::i64;
+}
+
+bool is_float_like(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::boolean;
+}
+
+std::optional<ElementOp> rounding_to(DType dtype) {
+  switch (dtype) {
+    case DType::f16:
+      return ElementOp::to_f16;
+    case DType::bf16:
+      return ElementOp::to_bf16;
+    case DType::boolean:
+      return ElementOp::to_boolean;
+    default:
+      return std::nullopt;
+  }
 }
 
 bool is_elementwise(std::string_view op) { return find_op(op) != nullptr; }

@@ -5,6 +5,7 @@
 #define TUTTI_BACKEND_GPU_KERNEL_PROGRAM_MAKER_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,12 @@ bool may_overwrite(const LoweredGraph &lowered, const graph::Node &node, int32_t
 
 /// The type that elements of the dtype are computed in.
 Arithmetic arithmetic_of(tensor::DType dtype);
+
+/// Is it computed with in float, and held there exactly?
+bool is_float_like(tensor::DType dtype);
+
+/// What makes of a float what it would be if it were stored; none where that changes nothing.
+std::optional<ElementOp> rounding_to(tensor::DType dtype);
 
 /// What becomes of a program's result.
 enum class ProgramResult : int32_t {
